@@ -1,0 +1,26 @@
+//! Questions asked of a trace, one file a question.
+//!
+//! Every analysis takes a [`TraceIndex`] and a [`Scope`] and returns plain data: no text layout, no files, no knowledge of
+//! where the trace came from. To add one, add a file here with its result types and one function, and re-export them.
+
+mod families;
+mod index;
+mod kernels;
+mod memory;
+mod ops;
+mod ranges;
+mod scope;
+mod sort;
+mod totals;
+mod triage;
+
+pub use families::{Family, FamilyRow};
+pub use index::TraceIndex;
+pub use kernels::{KernelOwner, KernelRow};
+pub use memory::{MemoryRow, MemoryTable};
+pub use ops::{GroupBy, OpRow, OpRowKind, OpTable};
+pub use ranges::RangeRow;
+pub use scope::{Scope, ScopeError, ScopeSpec};
+pub use sort::SortKey;
+pub use totals::{DeviceTotals, Totals};
+pub use triage::{Hardware, HardwareDevice, NextExperiment, Report, Triage, TriageOptions};

@@ -1,0 +1,256 @@
+//! Filling a [`Trace`]: rows in, columns stored.
+
+use std::hash::Hash;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use crate::entities::{Device, DeviceProperties, Lane, Process, RankInfo, Recorded, Thread, Tid, Versions};
+use crate::ids::{DetailId, DeviceId, GraphNodeId, LaneId, ProcessId, ThreadId};
+use crate::ns::Ns;
+use crate::strings::Strings;
+use crate::tables::{
+    Activities, Activity, ApiCall, ApiCalls, Detail, GraphNode, HostOp, HostOps, MemoryEvent, MemoryEvents, Overhead, Overheads,
+    PythonFrame, PythonFrames, Range, Ranges,
+};
+
+/// First and last time stamp of any event, bookkeeping of the profiler excluded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EventWindow {
+    bounds: Option<(Ns, Ns)>,
+}
+
+impl EventWindow {
+    /// Widens the window to hold `[start, end]`.
+    pub fn include(&mut self, start: Ns, end: Ns) {
+        let (first, last) = self.bounds.unwrap_or((start, end));
+        self.bounds = Some((first.min(start), last.max(end)));
+    }
+
+    /// Widens the window to hold another.
+    pub fn merge(&mut self, other: Self) {
+        if let Some((start, end)) = other.bounds {
+            self.include(start, end);
+        }
+    }
+
+    /// First and last time stamp, if there was an event.
+    pub fn bounds(self) -> Option<(Ns, Ns)> {
+        self.bounds
+    }
+}
+
+/// A whole recording, or several rank recordings on one time axis.
+#[derive(Debug, Default)]
+pub struct Trace {
+    /// All names, shapes and types.
+    pub strings: Strings,
+    /// Absolute time of `Ns(0)` in nanoseconds since 1970, if the source says; 0 when its times are absolute already.
+    pub base_unix_ns: Option<i64>,
+    /// First to last event of any kind.
+    pub window: EventWindow,
+    /// The recordings, at least one in a trace that was imported.
+    pub ranks: Vec<RankInfo>,
+    /// Processes.
+    pub processes: Vec<Process>,
+    /// Host threads.
+    pub threads: Vec<Thread>,
+    /// Devices, in order of first mention.
+    pub devices: Vec<Device>,
+    /// Device streams.
+    pub lanes: Vec<Lane>,
+    /// Distinct launch shapes and transfers.
+    pub details: Vec<Detail>,
+    /// Distinct graph nodes.
+    pub graph_nodes: Vec<GraphNode>,
+    /// Software versions.
+    pub versions: Versions,
+    /// What the recorder was asked for.
+    pub recorded: Recorded,
+    /// Operators.
+    pub host_ops: HostOps,
+    /// Runtime and driver calls.
+    pub api_calls: ApiCalls,
+    /// Device work.
+    pub activities: Activities,
+    /// Named host ranges.
+    pub ranges: Ranges,
+    /// Allocator events.
+    pub memory: MemoryEvents,
+    /// Python calls.
+    pub frames: PythonFrames,
+    /// Profiler overhead.
+    pub overheads: Overheads,
+    /// Events read, of every kind, those not kept included.
+    pub events_read: u64,
+}
+
+impl Trace {
+    /// The process that a lane's activities belong to is not recorded by every source, so correlation is joined by rank:
+    /// this gives the rank of a lane.
+    pub fn lane_rank(&self, lane: LaneId) -> u32 {
+        self.devices[self.lanes[lane.index()].device.index()].rank
+    }
+
+    /// The rank of a thread.
+    pub fn thread_rank(&self, thread: ThreadId) -> u32 {
+        self.processes[self.threads[thread.index()].process.index()].rank
+    }
+}
+
+/// An interned table of small values: a list and its reverse map.
+#[derive(Debug)]
+struct Unique<K> {
+    map: HashMap<K, u32, FixedState>,
+}
+
+impl<K: Eq + Hash + Clone> Unique<K> {
+    fn new() -> Self {
+        Self { map: HashMap::with_hasher(FixedState::default()) }
+    }
+
+    /// The index of `key`, and whether it is new.
+    fn insert(&mut self, key: K) -> (u32, bool) {
+        let next = self.map.len() as u32;
+        let index = *self.map.entry(key).or_insert(next);
+        (index, index == next && self.map.len() as u32 > next)
+    }
+}
+
+/// Builds a [`Trace`] row by row.
+#[derive(Debug)]
+pub struct TraceBuilder {
+    trace: Trace,
+    processes: Unique<(u32, i64)>,
+    threads: Unique<(ProcessId, Tid)>,
+    devices: Unique<(u32, i64)>,
+    lanes: Unique<Lane>,
+    details: Unique<Detail>,
+    graph_nodes: Unique<GraphNode>,
+}
+
+impl Default for TraceBuilder {
+    fn default() -> Self {
+        Self {
+            trace: Trace::default(),
+            processes: Unique::new(),
+            threads: Unique::new(),
+            devices: Unique::new(),
+            lanes: Unique::new(),
+            details: Unique::new(),
+            graph_nodes: Unique::new(),
+        }
+    }
+}
+
+impl TraceBuilder {
+    /// An empty trace.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The trace so far, for fields with no method of their own (`strings`, `versions`, `recorded`, `window`, `events_read`).
+    pub fn trace_mut(&mut self) -> &mut Trace {
+        &mut self.trace
+    }
+
+    /// Starts a recording; rows that follow belong to the index returned.
+    pub fn add_rank(&mut self, info: RankInfo) -> u32 {
+        self.trace.ranks.push(info);
+        self.trace.ranks.len() as u32 - 1
+    }
+
+    /// The process `pid` of a recording.
+    pub fn process(&mut self, rank: u32, pid: i64) -> ProcessId {
+        let (index, new) = self.processes.insert((rank, pid));
+        if new {
+            self.trace.processes.push(Process { rank, pid, name: None });
+        }
+        ProcessId(index)
+    }
+
+    /// A thread of a process.
+    pub fn thread(&mut self, process: ProcessId, tid: Tid) -> ThreadId {
+        let (index, new) = self.threads.insert((process, tid.clone()));
+        if new {
+            self.trace.threads.push(Thread { process, tid, name: None });
+        }
+        ThreadId(index)
+    }
+
+    /// A device of a recording.
+    pub fn device(&mut self, rank: u32, ordinal: i64) -> DeviceId {
+        let (index, new) = self.devices.insert((rank, ordinal));
+        if new {
+            self.trace.devices.push(Device { rank, ordinal, properties: DeviceProperties::default() });
+        }
+        DeviceId(index)
+    }
+
+    /// A stream of a device.
+    pub fn lane(&mut self, lane: Lane) -> LaneId {
+        let (index, new) = self.lanes.insert(lane.clone());
+        if new {
+            self.trace.lanes.push(lane);
+        }
+        LaneId(index)
+    }
+
+    /// A launch shape or transfer.
+    pub fn detail(&mut self, detail: Detail) -> DetailId {
+        let (index, new) = self.details.insert(detail);
+        if new {
+            self.trace.details.push(detail);
+        }
+        DetailId(index)
+    }
+
+    /// A node of a device graph.
+    pub fn graph_node(&mut self, node: GraphNode) -> GraphNodeId {
+        let (index, new) = self.graph_nodes.insert(node);
+        if new {
+            self.trace.graph_nodes.push(node);
+        }
+        GraphNodeId(index)
+    }
+
+    /// Adds an operator call.
+    pub fn push_host_op(&mut self, row: HostOp) {
+        self.trace.host_ops.push(row);
+    }
+
+    /// Adds an API call.
+    pub fn push_api_call(&mut self, row: ApiCall) {
+        self.trace.api_calls.push(row);
+    }
+
+    /// Adds a device activity.
+    pub fn push_activity(&mut self, row: Activity) {
+        self.trace.activities.push(row);
+    }
+
+    /// Adds a named range.
+    pub fn push_range(&mut self, row: Range) {
+        self.trace.ranges.push(row);
+    }
+
+    /// Adds an allocator event.
+    pub fn push_memory_event(&mut self, row: MemoryEvent) {
+        self.trace.memory.push(row);
+    }
+
+    /// Adds a Python call.
+    pub fn push_frame(&mut self, row: PythonFrame) {
+        self.trace.frames.push(row);
+    }
+
+    /// Adds profiler overhead.
+    pub fn push_overhead(&mut self, row: Overhead) {
+        self.trace.overheads.push(row);
+    }
+
+    /// The finished trace.
+    pub fn finish(self) -> Trace {
+        self.trace
+    }
+}

@@ -1,0 +1,30 @@
+//! The trace model that every importer fills and every analysis reads.
+//!
+//! A [`Trace`] holds columns, not events: one table a kind of event ([`HostOps`], [`ApiCalls`], [`Activities`],
+//! [`Ranges`], [`MemoryEvents`], [`PythonFrames`], [`Overheads`]), strings interned once, rows addressed by typed ids.
+//! Times are integer nanoseconds ([`Ns`]) since the trace's base. A value the source did not give is `None`, never a
+//! sentinel that could slip into a sum.
+//!
+//! Constraints: no input or output, no serialisation, no knowledge of any file format. To add a kind of event, add a
+//! table in [`tables`](crate::HostOps), a row struct beside it, and a `push_*` method on [`TraceBuilder`].
+
+mod builder;
+mod entities;
+mod ids;
+mod interval;
+mod ns;
+mod problems;
+mod strings;
+mod tables;
+
+pub use builder::{EventWindow, Trace, TraceBuilder};
+pub use entities::{Device, DeviceProperties, Lane, Process, RankInfo, Recorded, Thread, Tid, Versions};
+pub use ids::{ActivityId, ApiCallId, DeviceId, DetailId, GraphNodeId, HostOpId, LaneId, ProcessId, RangeId, StrId, ThreadId};
+pub use interval::{Interval, IntervalSet};
+pub use ns::Ns;
+pub use problems::{Problem, ProblemCode, Problems, Severity};
+pub use strings::Strings;
+pub use tables::{
+    Activities, Activity, ActivityKind, ApiCall, ApiCalls, Detail, GraphNode, HostOp, HostOps, LaunchConfig, MemcpyKind, MemoryEvent,
+    MemoryEvents, MemoryPlace, Overhead, Overheads, PythonFrame, PythonFrames, Range, Ranges, Transfer,
+};

@@ -1,0 +1,181 @@
+//! Trouble found in the input: a closed set of kinds, each counted, with a first example and a hint.
+//!
+//! Importing never logs and never stops for a single bad event; it returns its value plus [`Problems`]. To add a kind,
+//! add a variant and its line in [`ProblemCode::describe`].
+
+use crate::ns::Ns;
+
+/// How much a problem matters to the reader of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// A fact about the recording; no number is affected.
+    Info,
+    /// Something was counted or adjusted; no data is missing.
+    Notice,
+    /// Some data is missing: totals are lower bounds.
+    DataLoss,
+    /// The input could not be used.
+    Error,
+}
+
+impl Severity {
+    /// The word used in text and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Notice => "notice",
+            Self::DataLoss => "data_loss",
+            Self::Error => "error",
+        }
+    }
+}
+
+macro_rules! problem_codes {
+    ($($(#[$doc:meta])* $variant:ident, $code:literal, $severity:ident, $message:literal, $hint:literal;)*) => {
+        /// Every kind of trouble an importer can report.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum ProblemCode {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl ProblemCode {
+            /// All kinds, in the order they are reported.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The stable code, the severity, what happened, and what the user can do.
+            pub const fn describe(self) -> (&'static str, Severity, &'static str, &'static str) {
+                match self {
+                    $(Self::$variant => ($code, Severity::$severity, $message, $hint),)*
+                }
+            }
+        }
+    };
+}
+
+problem_codes! {
+    /// The input ends inside an event or before its closing brackets.
+    Truncated, "truncated", DataLoss, "the file ends early; everything before the cut was read",
+        "record again, or read the totals as lower bounds";
+    /// A compressed stream is damaged or cut.
+    DamagedCompression, "damaged_compression", DataLoss, "the compressed stream is damaged; everything before the damage was read",
+        "copy the file again or export it uncompressed";
+    /// An event could not be parsed and was skipped.
+    MalformedEvent, "malformed_event", DataLoss, "events that are not valid JSON were skipped",
+        "an unescaped quote or control character in a name is the usual cause; newer torch versions write it correctly";
+    /// An event has no usable time stamp.
+    MissingTime, "missing_time", DataLoss, "events without a readable time were skipped", "the exporter wrote no `ts` or `dur` for them";
+    /// A duration below zero was read as zero.
+    NegativeDuration, "negative_duration", Notice, "negative durations were read as zero", "rounding in the exporter is the usual cause";
+    /// Two events of one thread overlap without nesting.
+    PartialOverlap, "partial_overlap", Notice, "host events overlap without nesting; they were kept as siblings",
+        "time stamps rounded to whole microseconds are the usual cause";
+    /// Device events whose launch was not recorded.
+    OrphanActivity, "orphan_activity", Notice, "device events have no launch in the trace; they were probably launched before the window",
+        "start the profiler before the work, or add a warm-up step to the schedule";
+    /// Launch calls with no device event.
+    LaunchWithoutActivity, "launch_without_activity", DataLoss, "launches have no device event: device totals are a lower bound",
+        "synchronise before stopping the profiler; check that CUPTI did not drop records";
+    /// A device event that starts before the call that launched it.
+    StartBeforeLaunch, "start_before_launch", Notice, "device events start before their launch: the clocks are skewed",
+        "launch latencies of these events are left out";
+    /// Events of a category this version does not know.
+    UnknownCategory, "unknown_category", Notice, "events of unknown categories were not used", "tell us the category; the rest of the trace is complete";
+    /// Kinds of event this version reads past.
+    UnusedEventKind, "unused_event_kind", Info, "events of kinds that carry no profile data were read past", "nothing to do";
+    /// `External id` repeats the correlation number.
+    ExternalIdIsCorrelation, "external_id_is_correlation", Info,
+        "`External id` is the correlation number in this trace; operators were matched by time containment", "nothing to do";
+    /// A number was not a finite number.
+    NotANumber, "not_a_number", Notice, "values that are NaN or infinite were treated as missing", "nothing to do";
+    /// A rank file of a directory or archive that could not be used.
+    UnusableFile, "unusable_file", DataLoss, "a file of the set could not be read", "see its own message; the other files were analysed";
+    /// Bytes that are not UTF-8 inside a string.
+    BadUtf8, "bad_utf8", Notice, "names that are not UTF-8 were decoded with replacement characters", "nothing to do";
+    /// The profiler's own bookkeeping took host time inside the window.
+    ProfilerOverhead, "profiler_overhead", Info, "the profiler's own bookkeeping appears inside the window", "host times near it include it";
+    /// No operators were recorded.
+    NoOperators, "no_operators", Info, "no operators were recorded: device work cannot be attributed to them",
+        "add ProfilerActivity.CPU to the profiler's activities";
+    /// No device activity was recorded.
+    NoDeviceActivity, "no_device_activity", Info, "no device activity was recorded: whether the device was busy cannot be known",
+        "add ProfilerActivity.CUDA to the profiler's activities";
+}
+
+/// One kind of trouble, counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Which kind.
+    pub code: ProblemCode,
+    /// How often it was seen.
+    pub count: u64,
+    /// The first example, in a few words, if there is one to show.
+    pub example: Option<String>,
+    /// Offset of the first example in the (decompressed) input, in bytes.
+    pub first_offset: Option<u64>,
+    /// A time that goes with it: the last time stamp of a truncated file, the largest skew, the summed overhead.
+    pub time: Option<Ns>,
+}
+
+/// All trouble of one import.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Problems {
+    list: Vec<Problem>,
+}
+
+impl Problems {
+    /// Counts one occurrence; the example is asked for only the first time.
+    pub fn add(&mut self, code: ProblemCode, offset: Option<u64>, example: impl FnOnce() -> Option<String>) {
+        self.add_many(code, 1, offset, example);
+    }
+
+    /// Counts `count` occurrences at once.
+    pub fn add_many(&mut self, code: ProblemCode, count: u64, offset: Option<u64>, example: impl FnOnce() -> Option<String>) {
+        if count == 0 {
+            return;
+        }
+        if let Some(problem) = self.list.iter_mut().find(|p| p.code == code) {
+            problem.count += count;
+        } else {
+            self.list.push(Problem { code, count, example: example(), first_offset: offset, time: None });
+            self.list.sort_by_key(|p| p.code);
+        }
+    }
+
+    /// Notes a time beside a problem already counted; the largest is kept.
+    pub fn note_time(&mut self, code: ProblemCode, time: Ns) {
+        if let Some(problem) = self.list.iter_mut().find(|p| p.code == code) {
+            problem.time = Some(problem.time.map_or(time, |t| t.max(time)));
+        }
+    }
+
+    /// Adds all of `other`, as if its input followed this one's.
+    pub fn extend(&mut self, other: Self) {
+        for problem in other.list {
+            let (code, time) = (problem.code, problem.time);
+            self.add_many(code, problem.count, problem.first_offset, || problem.example);
+            if let Some(time) = time {
+                self.note_time(code, time);
+            }
+        }
+    }
+
+    /// The problem of one kind, if it was seen.
+    pub fn get(&self, code: ProblemCode) -> Option<&Problem> {
+        self.list.iter().find(|p| p.code == code)
+    }
+
+    /// All problems, in the order of [`ProblemCode::ALL`].
+    pub fn iter(&self) -> impl Iterator<Item = &Problem> {
+        self.list.iter()
+    }
+
+    /// The worst severity seen.
+    pub fn worst(&self) -> Option<Severity> {
+        self.list.iter().map(|p| p.code.describe().1).max()
+    }
+
+    /// True when nothing was noted.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+}

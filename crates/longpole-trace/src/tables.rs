@@ -1,0 +1,502 @@
+//! The event tables: struct-of-arrays columns, with a row struct each for filling and reading.
+//!
+//! Columns are public slices, so that an analysis walks only those it needs. Identifiers that are often absent are kept
+//! as niche-coded integers inside and come out as `Option`.
+
+use crate::ids::{DetailId, GraphNodeId, LaneId, StrId, ThreadId};
+use crate::ns::Ns;
+
+/// Absent marker of the packed id columns; never handed out.
+const NONE_U32: u32 = u32::MAX;
+const NONE_U64: u64 = u64::MAX;
+
+/// A column of optional 64-bit numbers (correlation and external ids, byte counts).
+#[derive(Debug, Default)]
+pub(crate) struct OptU64(Vec<u64>);
+
+impl OptU64 {
+    fn push(&mut self, value: Option<u64>) {
+        self.0.push(value.unwrap_or(NONE_U64));
+    }
+
+    fn get(&self, index: usize) -> Option<u64> {
+        Some(self.0[index]).filter(|&v| v != NONE_U64)
+    }
+}
+
+/// A column of optional typed ids.
+#[derive(Debug, Default)]
+pub(crate) struct OptId(Vec<u32>);
+
+impl OptId {
+    fn push(&mut self, value: Option<u32>) {
+        self.0.push(value.unwrap_or(NONE_U32));
+    }
+
+    fn get(&self, index: usize) -> Option<u32> {
+        Some(self.0[index]).filter(|&v| v != NONE_U32)
+    }
+}
+
+macro_rules! table_len {
+    ($($table:ident),*) => {$(
+        impl $table {
+            /// Number of rows.
+            pub fn len(&self) -> usize {
+                self.start.len()
+            }
+
+            /// True when there are no rows.
+            pub fn is_empty(&self) -> bool {
+                self.start.is_empty()
+            }
+        }
+    )*};
+}
+table_len!(HostOps, ApiCalls, Activities, Ranges, PythonFrames, Overheads, MemoryEvents);
+
+macro_rules! table_end {
+    ($($table:ident),*) => {$(
+        impl $table {
+            /// When the event of row `index` ends.
+            pub fn end(&self, index: usize) -> Ns {
+                self.start[index] + self.dur[index]
+            }
+        }
+    )*};
+}
+table_end!(HostOps, ApiCalls, Activities, Ranges, PythonFrames, Overheads);
+
+/// An operator call on the host, as one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostOp {
+    /// Operator name, e.g. `aten::mm`.
+    pub name: StrId,
+    /// Thread it ran on.
+    pub thread: ThreadId,
+    /// When it began.
+    pub start: Ns,
+    /// How long it took.
+    pub dur: Ns,
+    /// The producer's id of this call; device events may name it as their launcher.
+    pub external_id: Option<u64>,
+    /// Input shapes in canonical text, e.g. `[[1, 1024], []]`.
+    pub shapes: Option<StrId>,
+    /// Input types in canonical text, e.g. `["c10::BFloat16", "Scalar"]`.
+    pub types: Option<StrId>,
+}
+
+/// Operator calls on the host, in file order.
+#[derive(Debug, Default)]
+pub struct HostOps {
+    /// Operator names.
+    pub name: Vec<StrId>,
+    /// Threads.
+    pub thread: Vec<ThreadId>,
+    /// Start times.
+    pub start: Vec<Ns>,
+    /// Durations.
+    pub dur: Vec<Ns>,
+    external_id: OptU64,
+    shapes: OptId,
+    types: OptId,
+}
+
+impl HostOps {
+    pub(crate) fn push(&mut self, row: HostOp) {
+        self.name.push(row.name);
+        self.thread.push(row.thread);
+        self.start.push(row.start);
+        self.dur.push(row.dur);
+        self.external_id.push(row.external_id);
+        self.shapes.push(row.shapes.map(|s| s.0));
+        self.types.push(row.types.map(|s| s.0));
+    }
+
+    /// The producer's id of the call.
+    pub fn external_id(&self, index: usize) -> Option<u64> {
+        self.external_id.get(index)
+    }
+
+    /// Input shapes.
+    pub fn shapes(&self, index: usize) -> Option<StrId> {
+        self.shapes.get(index).map(StrId)
+    }
+
+    /// Input types.
+    pub fn types(&self, index: usize) -> Option<StrId> {
+        self.types.get(index).map(StrId)
+    }
+}
+
+/// A runtime or driver API call, as one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ApiCall {
+    /// Function name, e.g. `cudaLaunchKernel`.
+    pub name: StrId,
+    /// Calling thread.
+    pub thread: ThreadId,
+    /// When the call began.
+    pub start: Ns,
+    /// How long it took.
+    pub dur: Ns,
+    /// Joins the call to the device activities it caused, within its process.
+    pub correlation: Option<u64>,
+    /// The operator the producer says made the call.
+    pub external_id: Option<u64>,
+}
+
+/// Runtime and driver API calls, in file order.
+#[derive(Debug, Default)]
+pub struct ApiCalls {
+    /// Function names.
+    pub name: Vec<StrId>,
+    /// Calling threads.
+    pub thread: Vec<ThreadId>,
+    /// Start times.
+    pub start: Vec<Ns>,
+    /// Durations.
+    pub dur: Vec<Ns>,
+    correlation: OptU64,
+    external_id: OptU64,
+}
+
+impl ApiCalls {
+    pub(crate) fn push(&mut self, row: ApiCall) {
+        self.name.push(row.name);
+        self.thread.push(row.thread);
+        self.start.push(row.start);
+        self.dur.push(row.dur);
+        self.correlation.push(row.correlation);
+        self.external_id.push(row.external_id);
+    }
+
+    /// Correlation number of the call.
+    pub fn correlation(&self, index: usize) -> Option<u64> {
+        self.correlation.get(index)
+    }
+
+    /// External id of the call.
+    pub fn external_id(&self, index: usize) -> Option<u64> {
+        self.external_id.get(index)
+    }
+}
+
+/// What a device activity is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ActivityKind {
+    /// A kernel.
+    Kernel,
+    /// A memory copy.
+    Memcpy,
+    /// A memory fill.
+    Memset,
+    /// Work of an accelerator this version has no name for.
+    Other,
+}
+
+/// Direction of a memory copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MemcpyKind {
+    /// Host to device.
+    HostToDevice,
+    /// Device to host.
+    DeviceToHost,
+    /// Within one device.
+    DeviceToDevice,
+    /// Between two devices.
+    PeerToPeer,
+    /// Host to host.
+    HostToHost,
+    /// Not said.
+    Unknown,
+}
+
+/// How a kernel was launched. Absent numbers were not recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LaunchConfig {
+    /// Blocks in x, y and z.
+    pub grid: Option<[u32; 3]>,
+    /// Threads a block in x, y and z.
+    pub block: Option<[u32; 3]>,
+    /// Registers a thread.
+    pub registers_per_thread: Option<u32>,
+    /// Shared memory a block, static and dynamic, in bytes.
+    pub shared_bytes: Option<u32>,
+}
+
+/// What a copy or fill moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Transfer {
+    /// Bytes moved.
+    pub bytes: Option<u64>,
+    /// Direction of a copy; `Unknown` for a fill.
+    pub kind: MemcpyKind,
+    /// True when the host side is pageable memory, false when pinned, absent when the trace does not say.
+    pub pageable: Option<bool>,
+}
+
+/// The repeated part of an activity, interned: real traces have few distinct launch shapes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Detail {
+    /// Of a kernel.
+    Launch(LaunchConfig),
+    /// Of a copy or fill.
+    Transfer(Transfer),
+}
+
+/// A node of a device graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct GraphNode {
+    /// The graph.
+    pub graph: u64,
+    /// The node within it.
+    pub node: u64,
+}
+
+/// A device activity, as one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Activity {
+    /// What it is.
+    pub kind: ActivityKind,
+    /// Kernel name, or the producer's label of a copy.
+    pub name: StrId,
+    /// Device, context and stream.
+    pub lane: LaneId,
+    /// When it began on the device.
+    pub start: Ns,
+    /// How long it ran.
+    pub dur: Ns,
+    /// Joins it to the API call that launched it, within its process.
+    pub correlation: Option<u64>,
+    /// The operator the producer says launched it.
+    pub external_id: Option<u64>,
+    /// Launch shape or transfer.
+    pub detail: Option<DetailId>,
+    /// Graph node, when it was replayed from a graph and the trace says so.
+    pub graph_node: Option<GraphNodeId>,
+}
+
+/// Device activities, in file order.
+#[derive(Debug, Default)]
+pub struct Activities {
+    /// Kinds.
+    pub kind: Vec<ActivityKind>,
+    /// Kernel names and copy labels.
+    pub name: Vec<StrId>,
+    /// Device, context and stream.
+    pub lane: Vec<LaneId>,
+    /// Start times on the device.
+    pub start: Vec<Ns>,
+    /// Durations.
+    pub dur: Vec<Ns>,
+    correlation: OptU64,
+    external_id: OptU64,
+    detail: OptId,
+    graph_node: OptId,
+}
+
+impl Activities {
+    pub(crate) fn push(&mut self, row: Activity) {
+        self.kind.push(row.kind);
+        self.name.push(row.name);
+        self.lane.push(row.lane);
+        self.start.push(row.start);
+        self.dur.push(row.dur);
+        self.correlation.push(row.correlation);
+        self.external_id.push(row.external_id);
+        self.detail.push(row.detail.map(|d| d.0));
+        self.graph_node.push(row.graph_node.map(|g| g.0));
+    }
+
+    /// Correlation number of the activity.
+    pub fn correlation(&self, index: usize) -> Option<u64> {
+        self.correlation.get(index)
+    }
+
+    /// The operator the producer says launched it.
+    pub fn external_id(&self, index: usize) -> Option<u64> {
+        self.external_id.get(index)
+    }
+
+    /// Launch shape or transfer, an id into [`crate::Trace::details`].
+    pub fn detail(&self, index: usize) -> Option<DetailId> {
+        self.detail.get(index).map(DetailId)
+    }
+
+    /// Graph node, an id into [`crate::Trace::graph_nodes`].
+    pub fn graph_node(&self, index: usize) -> Option<GraphNodeId> {
+        self.graph_node.get(index).map(GraphNodeId)
+    }
+}
+
+/// A named host range (record_function, NVTX, ProfilerStep), as one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// Name as written.
+    pub name: StrId,
+    /// Thread that opened it.
+    pub thread: ThreadId,
+    /// When it was opened.
+    pub start: Ns,
+    /// How long it was open.
+    pub dur: Ns,
+}
+
+/// Named host ranges, in file order.
+#[derive(Debug, Default)]
+pub struct Ranges {
+    /// Names as written.
+    pub name: Vec<StrId>,
+    /// Threads.
+    pub thread: Vec<ThreadId>,
+    /// Start times.
+    pub start: Vec<Ns>,
+    /// Durations.
+    pub dur: Vec<Ns>,
+}
+
+impl Ranges {
+    pub(crate) fn push(&mut self, row: Range) {
+        self.name.push(row.name);
+        self.thread.push(row.thread);
+        self.start.push(row.start);
+        self.dur.push(row.dur);
+    }
+}
+
+/// Whose memory an allocator event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MemoryPlace {
+    /// Host memory.
+    Host,
+    /// Accelerator memory.
+    Device,
+}
+
+/// An allocation (positive bytes) or free (negative bytes), as one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryEvent {
+    /// Thread that made it.
+    pub thread: ThreadId,
+    /// When.
+    pub start: Ns,
+    /// Bytes: positive allocates, negative frees.
+    pub bytes: i64,
+    /// Whose memory.
+    pub place: MemoryPlace,
+    /// Device number for accelerator memory, if said.
+    pub device: Option<u32>,
+    /// Bytes allocated on that device after the event, if said.
+    pub total_allocated: Option<u64>,
+    /// Bytes the allocator holds on that device after the event, if said.
+    pub total_reserved: Option<u64>,
+}
+
+/// Allocator events, in file order.
+#[derive(Debug, Default)]
+pub struct MemoryEvents {
+    /// Threads.
+    pub thread: Vec<ThreadId>,
+    /// When.
+    pub start: Vec<Ns>,
+    /// Bytes: positive allocates, negative frees.
+    pub bytes: Vec<i64>,
+    /// Whose memory.
+    pub place: Vec<MemoryPlace>,
+    device: OptId,
+    total_allocated: OptU64,
+    total_reserved: OptU64,
+}
+
+impl MemoryEvents {
+    pub(crate) fn push(&mut self, row: MemoryEvent) {
+        self.thread.push(row.thread);
+        self.start.push(row.start);
+        self.bytes.push(row.bytes);
+        self.place.push(row.place);
+        self.device.push(row.device);
+        self.total_allocated.push(row.total_allocated);
+        self.total_reserved.push(row.total_reserved);
+    }
+
+    /// Device number for accelerator memory.
+    pub fn device(&self, index: usize) -> Option<u32> {
+        self.device.get(index)
+    }
+
+    /// Bytes allocated on that device after the event.
+    pub fn total_allocated(&self, index: usize) -> Option<u64> {
+        self.total_allocated.get(index)
+    }
+
+    /// Bytes the allocator holds on that device after the event.
+    pub fn total_reserved(&self, index: usize) -> Option<u64> {
+        self.total_reserved.get(index)
+    }
+}
+
+/// A Python function call or module forward, as one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PythonFrame {
+    /// `file.py(line): function`, or `nn.Module: Linear_0`.
+    pub name: StrId,
+    /// Thread.
+    pub thread: ThreadId,
+    /// When it began.
+    pub start: Ns,
+    /// How long it took.
+    pub dur: Ns,
+}
+
+/// Python function calls, in file order.
+#[derive(Debug, Default)]
+pub struct PythonFrames {
+    /// `file.py(line): function`, or `nn.Module: Linear_0`.
+    pub name: Vec<StrId>,
+    /// Threads.
+    pub thread: Vec<ThreadId>,
+    /// Start times.
+    pub start: Vec<Ns>,
+    /// Durations.
+    pub dur: Vec<Ns>,
+}
+
+impl PythonFrames {
+    pub(crate) fn push(&mut self, row: PythonFrame) {
+        self.name.push(row.name);
+        self.thread.push(row.thread);
+        self.start.push(row.start);
+        self.dur.push(row.dur);
+    }
+}
+
+/// Time the profiler spent on itself, as one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overhead {
+    /// What it did.
+    pub name: StrId,
+    /// When it began.
+    pub start: Ns,
+    /// How long it took.
+    pub dur: Ns,
+}
+
+/// Profiler overhead, in file order.
+#[derive(Debug, Default)]
+pub struct Overheads {
+    /// What it did.
+    pub name: Vec<StrId>,
+    /// Start times.
+    pub start: Vec<Ns>,
+    /// Durations.
+    pub dur: Vec<Ns>,
+}
+
+impl Overheads {
+    pub(crate) fn push(&mut self, row: Overhead) {
+        self.name.push(row.name);
+        self.start.push(row.start);
+        self.dur.push(row.dur);
+    }
+}

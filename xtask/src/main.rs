@@ -1,0 +1,2 @@
+//! longpole.
+fn main() {}
