@@ -16,3 +16,22 @@ pub struct ScopeSpec {
     /// A rank.
     pub rank: Option<u32>,
 }
+
+/// Why a scope could not be found in a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ScopeError {
+    /// No range has this name; these are the names there are.
+    NoSuchRange(String, Vec<String>),
+    /// No step has this number; this many were found.
+    NoSuchStep(u64, u64),
+    /// No device has this number; these are the numbers there are.
+    NoSuchDevice(i64, Vec<i64>),
+    /// No recording has this rank; these are the ranks there are.
+    NoSuchRank(u32, Vec<u32>),
+    /// The time window ends before it begins.
+    EmptyTime,
+}
+
+/// A scope found in a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {}
