@@ -19,7 +19,7 @@ mod tables;
 
 pub use builder::{EventWindow, Trace, TraceBuilder};
 pub use entities::{Device, DeviceProperties, Lane, Process, RankInfo, Recorded, Thread, Tid, Versions};
-pub use ids::{ActivityId, ApiCallId, DeviceId, DetailId, GraphNodeId, HostOpId, LaneId, ProcessId, RangeId, StrId, ThreadId};
+pub use ids::{ActivityId, ApiCallId, DetailId, DeviceId, GraphNodeId, HostOpId, LaneId, ProcessId, RangeId, StrId, ThreadId};
 pub use interval::{Interval, IntervalSet};
 pub use ns::Ns;
 pub use problems::{Problem, ProblemCode, Problems, Severity};
