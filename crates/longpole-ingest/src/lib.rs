@@ -1,1 +1,2 @@
-//! Placeholder.
+//! Importers.
+mod json;
