@@ -240,6 +240,7 @@ fn prefix_xor_clmul(bits: u64) -> u64 {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 #[inline]
+#[expect(clippy::cast_ptr_alignment, reason = "the loads are unaligned ones")]
 fn masks_avx2(block: &[u8; BLOCK]) -> Masks {
     use std::arch::x86_64::{__m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8};
     let mut masks = Masks::default();
@@ -260,17 +261,14 @@ fn masks_avx2(block: &[u8; BLOCK]) -> Masks {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
+#[expect(clippy::cast_ptr_alignment, reason = "the load is an unaligned one")]
 fn masks_avx512(block: &[u8; BLOCK]) -> Masks {
     use std::arch::x86_64::{__m512i, _mm512_cmpeq_epi8_mask, _mm512_loadu_si512, _mm512_or_si512, _mm512_set1_epi8};
     // SAFETY: the block is exactly the 64 bytes that the unaligned load reads.
     let bytes = unsafe { _mm512_loadu_si512(block.as_ptr().cast::<__m512i>()) };
     let folded = _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
     let is = |v: __m512i, byte: u8| _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(byte as i8));
-    Masks {
-        quote: is(bytes, b'"'),
-        backslash: is(bytes, b'\\'),
-        bracket: is(folded, b'{') | is(folded, b'}'),
-    }
+    Masks { quote: is(bytes, b'"'), backslash: is(bytes, b'\\'), bracket: is(folded, b'{') | is(folded, b'}') }
 }
 
 #[cfg(test)]

@@ -57,11 +57,12 @@ fn resolve_escapes(text: &str) -> String {
 fn unicode_escape(text: &str) -> Option<(char, usize)> {
     let unit = |at: usize| u32::from_str_radix(text.get(at..at + 4)?, 16).ok();
     let high = unit(1)?;
-    if (0xD800..0xDC00).contains(&high) && text.get(5..7) == Some("\\u") {
-        if let Some(low) = unit(7).filter(|low| (0xDC00..0xE000).contains(low)) {
-            let scalar = 0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00);
-            return Some((char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER), 11));
-        }
+    if (0xD800..0xDC00).contains(&high)
+        && text.get(5..7) == Some("\\u")
+        && let Some(low) = unit(7).filter(|low| (0xDC00..0xE000).contains(low))
+    {
+        let scalar = 0x1_0000 + ((high - 0xD800) << 10) + (low - 0xDC00);
+        return Some((char::from_u32(scalar).unwrap_or(char::REPLACEMENT_CHARACTER), 11));
     }
     Some((char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER), 5))
 }
