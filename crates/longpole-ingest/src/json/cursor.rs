@@ -220,16 +220,44 @@ impl<'a> Cursor<'a> {
             }
             b',' | b'}' | b']' | b':' => Err(Damage::Malformed(start)),
             _ => {
-                let mut end = start + 1;
-                loop {
-                    match self.bytes.get(end) {
-                        None => return Err(Damage::Incomplete),
-                        Some(&byte) if is(byte, ENDS_SCALAR) => break,
-                        Some(b'"' | b'{' | b'[') => return Err(Damage::Malformed(end)),
-                        Some(_) => end += 1,
-                    }
-                }
+                let end = self.scalar_end(start)?;
                 Ok((Value { kind: ValueKind::Scalar, raw: &self.bytes[start..end] }, end))
+            }
+        }
+    }
+
+    /// Where the unquoted value that begins at `start` ends. Eight bytes at a time: what ends one is a closing bracket, or
+    /// lies below `-` in ASCII (white space, a comma; `+` and `"` do too, and are looked at again).
+    #[inline]
+    fn scalar_end(&self, start: usize) -> Result<usize, Damage> {
+        const LOW: u64 = 0x0101_0101_0101_0101;
+        const HIGH: u64 = 0x8080_8080_8080_8080;
+        let mut at = start + 1;
+        while let Some(word) = self.bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
+            let word = u64::from_le_bytes(*word);
+            // Bit 7 of each byte below 0x2D; then of each byte that is `]` or `}` once bit 5 is set. The tests may mark bytes
+            // above the first true one wrongly, never below it.
+            let below = word.wrapping_sub(LOW * 0x2D) & !word & HIGH;
+            let bracket = (word | LOW * 0x20) ^ (LOW * 0x7D);
+            let bracket = bracket.wrapping_sub(LOW) & !bracket & HIGH;
+            let found = below | bracket;
+            if found == 0 {
+                at += 8;
+                continue;
+            }
+            at += found.trailing_zeros() as usize / 8;
+            if is(self.bytes[at], ENDS_SCALAR) {
+                return Ok(at);
+            }
+            break;
+        }
+        // The last bytes of the slice, and what ends no value.
+        loop {
+            match self.bytes.get(at) {
+                None => return Err(Damage::Incomplete),
+                Some(&byte) if is(byte, ENDS_SCALAR) => return Ok(at),
+                Some(b'"' | b'{' | b'[') => return Err(Damage::Malformed(at)),
+                Some(_) => at += 1,
             }
         }
     }

@@ -12,42 +12,66 @@ pub(crate) enum Decimal {
 }
 
 /// Reads decimal microseconds as integer nanoseconds.
+#[inline]
 pub(crate) fn parse_decimal_ns(text: &[u8]) -> Decimal {
     let (negative, digits) = match text.first() {
         Some(b'-') => (true, &text[1..]),
         _ => (false, text),
     };
-    let mut value: u64 = 0;
-    let mut at = 0;
-    while let Some(digit) = digits.get(at).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
-        // 18 digits of microseconds fit with their three decimals; longer ones take the slow road.
-        if at == 16 {
-            return parse_slow(text);
+    // Nearly all times have three decimals or none; up to 16 digits of microseconds fit 64 bits with their decimals.
+    let (whole, thousandths) = match digits {
+        [whole @ .., b'.', a, b, c] => (whole, digits3([*a, *b, *c])),
+        _ => (digits, Some(0)),
+    };
+    if whole.is_empty() || whole.len() > 16 {
+        return parse_slow(text);
+    }
+    match (parse_digits(whole), thousandths) {
+        (Some(whole), Some(thousandths)) => {
+            let value = (whole * 1_000 + thousandths) as i64;
+            Decimal::Ns(if negative { -value } else { value })
+        }
+        _ => parse_slow(text),
+    }
+}
+
+fn digits3(text: [u8; 3]) -> Option<u64> {
+    let [a, b, c] = text.map(|byte| u64::from(byte.wrapping_sub(b'0')));
+    (a < 10 && b < 10 && c < 10).then_some(a * 100 + b * 10 + c)
+}
+
+/// Up to 19 decimal digits, eight at a time; `None` when one of the bytes is no digit.
+#[inline]
+fn parse_digits(text: &[u8]) -> Option<u64> {
+    let (eights, rest) = text.as_chunks::<8>();
+    let mut value = 0_u64;
+    for eight in eights {
+        value = value * 100_000_000 + eight_digits(u64::from_le_bytes(*eight))?;
+    }
+    for byte in rest {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
         }
         value = value * 10 + u64::from(digit);
-        at += 1;
     }
-    if at == 0 {
-        return parse_slow(text);
+    Some(value)
+}
+
+/// Eight ASCII digits in one word, the first in the lowest byte: neighbours are joined to pairs, pairs to fours, fours to
+/// the whole, each step by one multiplication.
+#[inline]
+fn eight_digits(word: u64) -> Option<u64> {
+    const ZEROS: u64 = 0x3030_3030_3030_3030;
+    const HIGH_NIBBLES: u64 = 0xF0F0_F0F0_F0F0_F0F0;
+    let digits = word ^ ZEROS;
+    // A digit has no high nibble left, and stays below 16 when 6 is added.
+    if (digits | digits.wrapping_add(0x0606_0606_0606_0606)) & HIGH_NIBBLES != 0 {
+        return None;
     }
-    value *= 1_000;
-    if digits.get(at) == Some(&b'.') {
-        at += 1;
-        let mut scale = 100;
-        while let Some(digit) = digits.get(at).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
-            if scale == 0 {
-                return parse_slow(text);
-            }
-            value += u64::from(digit) * scale;
-            scale /= 10;
-            at += 1;
-        }
-    }
-    if at != digits.len() {
-        return parse_slow(text);
-    }
-    let value = value as i64;
-    Decimal::Ns(if negative { -value } else { value })
+    let pairs = (digits * 10 + (digits >> 8)) & 0x00FF_00FF_00FF_00FF;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_FFFF_0000_FFFF;
+    Some((fours * 10_000 + (fours >> 32)) & 0xFFFF_FFFF)
 }
 
 /// Any JSON number, and the non-finite words some writers use. Exact for every value whose nanoseconds fit 64 bits.
@@ -100,19 +124,29 @@ fn parse_slow(text: &[u8]) -> Decimal {
 }
 
 /// An unsigned integer; `None` for anything else, values past 64 bits included.
+#[inline]
 pub(crate) fn parse_u64(text: &[u8]) -> Option<u64> {
-    if text.is_empty() || text.len() > 20 {
+    if text.is_empty() {
         return None;
     }
-    let mut value: u64 = 0;
-    for byte in text {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return parse_integral_float(text).and_then(|v| u64::try_from(v).ok());
-        }
-        value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+    if text.len() <= 19
+        && let Some(value) = parse_digits(text)
+    {
+        return Some(value);
     }
-    Some(value)
+    parse_u64_slow(text)
+}
+
+/// Twenty digits, or an integer that a writer printed as a float (`7.0`, `1.2e3`).
+#[cold]
+fn parse_u64_slow(text: &[u8]) -> Option<u64> {
+    if text.len() == 20 && text.iter().all(u8::is_ascii_digit) {
+        return std::str::from_utf8(text).ok()?.parse().ok();
+    }
+    match parse_slow(text) {
+        Decimal::Ns(thousandths) if thousandths % 1_000 == 0 => u64::try_from(thousandths / 1_000).ok(),
+        _ => None,
+    }
 }
 
 /// A signed integer; `None` for anything else.
@@ -120,15 +154,6 @@ pub(crate) fn parse_i64(text: &[u8]) -> Option<i64> {
     match text.strip_prefix(b"-") {
         Some(digits) => parse_u64(digits).and_then(|v| 0i64.checked_sub_unsigned(v)),
         None => parse_u64(text).and_then(|v| i64::try_from(v).ok()),
-    }
-}
-
-/// Integers that a writer printed as floats (`7.0`, `1.2e3`).
-#[cold]
-fn parse_integral_float(text: &[u8]) -> Option<i64> {
-    match parse_slow(text) {
-        Decimal::Ns(thousandths) if thousandths % 1_000 == 0 => Some(thousandths / 1_000),
-        _ => None,
     }
 }
 

@@ -24,6 +24,8 @@ pub(super) struct Event<'a> {
     pub(super) dur: Option<&'a [u8]>,
     /// Arguments.
     pub(super) args: Args<'a>,
+    /// Some argument may be set.
+    has_args: bool,
 }
 
 /// The arguments that anything uses.
@@ -52,33 +54,58 @@ pub(super) struct Args<'a> {
     pub(super) label: Option<&'a [u8]>,
 }
 
-/// Reads the event whose opening brace was taken.
-pub(super) fn read<'a>(cursor: &mut Cursor<'a>) -> Result<Event<'a>, Damage> {
-    let mut event = Event::default();
+impl Event<'_> {
+    /// Forgets the last event. The arguments are many, and most events set few or none: they are reset only when used.
+    #[inline]
+    fn reset(&mut self) {
+        self.phase = 0;
+        self.category = None;
+        self.cat = b"";
+        self.name = b"";
+        self.pid = None;
+        self.tid = None;
+        self.ts = None;
+        self.dur = None;
+        if self.has_args {
+            self.args = Args::default();
+            self.has_args = false;
+        }
+    }
+}
+
+/// Reads the event whose opening brace was taken into `event`.
+#[inline]
+pub(super) fn read<'a>(cursor: &mut Cursor<'a>, event: &mut Event<'a>) -> Result<(), Damage> {
+    event.reset();
     while let Some((key, after)) = cursor.key()? {
-        match key {
-            b"ph" => {
-                let value = cursor.value(after)?;
-                event.phase = value.raw.first().copied().unwrap_or(0);
+        match key.len() {
+            2 if key == b"ph" => {
+                event.phase = cursor.value(after)?.raw.first().copied().unwrap_or(0);
                 if matches!(event.phase, b's' | b't' | b'f') {
                     // Flow arrows repeat what correlation says.
                     cursor.skip_rest()?;
-                    return Ok(event);
+                    return Ok(());
                 }
             }
-            b"cat" => {
-                event.cat = cursor.value(after)?.raw;
-                event.category = Some(Category::of(event.cat));
-            }
-            b"name" => event.name = cursor.value(after)?.raw,
-            b"pid" => event.pid = Some(cursor.value(after)?),
-            b"tid" => event.tid = Some(cursor.value(after)?),
-            b"ts" => event.ts = Some(cursor.value(after)?.raw),
-            b"dur" => event.dur = Some(cursor.value(after)?.raw),
-            b"args" => {
+            2 if key == b"ts" => event.ts = Some(cursor.value(after)?.raw),
+            3 => match key {
+                b"cat" => {
+                    event.cat = cursor.value(after)?.raw;
+                    event.category = Some(Category::of(event.cat));
+                }
+                b"pid" => event.pid = Some(cursor.value(after)?),
+                b"tid" => event.tid = Some(cursor.value(after)?),
+                b"dur" => event.dur = Some(cursor.value(after)?.raw),
+                _ => {
+                    cursor.value(after)?;
+                }
+            },
+            4 if key == b"name" => event.name = cursor.value(after)?.raw,
+            4 if key == b"args" => {
                 if event.category.is_some_and(Category::ignores_args) {
                     cursor.value(after)?;
                 } else if cursor.enter_or_value(after)? == Entered::Object {
+                    event.has_args = true;
                     read_args(cursor, &mut event.args)?;
                 }
             }
@@ -87,7 +114,7 @@ pub(super) fn read<'a>(cursor: &mut Cursor<'a>) -> Result<Event<'a>, Damage> {
             }
         }
     }
-    Ok(event)
+    Ok(())
 }
 
 fn read_args<'a>(cursor: &mut Cursor<'a>, args: &mut Args<'a>) -> Result<(), Damage> {

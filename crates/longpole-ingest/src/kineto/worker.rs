@@ -91,7 +91,7 @@ impl Worker {
         end
     }
 
-    fn parse_with(&mut self, cursor: &mut Cursor<'_>, offset: u64, place: Place, rows: &mut Rows) -> End {
+    fn parse_with<'a>(&mut self, cursor: &mut Cursor<'a>, offset: u64, place: Place, rows: &mut Rows) -> End {
         if place == Place::Head {
             match rows.envelope.read_head(cursor) {
                 Head::Events => {}
@@ -99,6 +99,7 @@ impl Worker {
                 Head::Incomplete => return End::Incomplete(0),
             }
         }
+        let mut event = Event::<'a>::default();
         loop {
             let start = match cursor.peek_structural() {
                 None => return End::Complete,
@@ -109,11 +110,11 @@ impl Worker {
                 Some((at, _)) => at,
             };
             let read = match cursor.take_structural() {
-                Some((_, b'{')) => event::read(cursor),
+                Some((_, b'{')) => event::read(cursor, &mut event),
                 _ => Err(Damage::Malformed(start)),
             };
             match read {
-                Ok(event) => {
+                Ok(()) => {
                     rows.events += 1;
                     self.keep(&event, offset + start as u64, rows);
                     if self.locals.texts.is_full() || self.locals.values.is_full() {
