@@ -16,7 +16,7 @@ mod totals;
 mod triage;
 
 pub use families::{Family, FamilyRow};
-pub use index::TraceIndex;
+pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex};
 pub use kernels::{KernelOwner, KernelRow};
 pub use memory::{MemoryRow, MemoryTable};
 pub use ops::{GroupBy, OpRow, OpRowKind, OpTable};
