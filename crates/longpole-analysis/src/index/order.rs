@@ -1,4 +1,6 @@
-//! The rows of one host table, thread by thread, in nesting order: start ascending, end descending, file order.
+//! The rows of one host table, thread by thread, in order of time; ties in file order.
+
+use std::cmp::Reverse;
 
 use longpole_trace::{Ns, ThreadId};
 
@@ -17,8 +19,8 @@ pub(crate) fn end_of(start: Ns, dur: Ns) -> Ns {
 }
 
 impl Order {
-    /// Orders a table given by its columns.
-    pub(crate) fn of(threads: usize, thread: &[ThreadId], start: &[Ns], dur: &[Ns]) -> Self {
+    /// Orders the rows of a table, given the thread of each, by a key of the row.
+    pub(crate) fn by<K: Ord>(threads: usize, thread: &[ThreadId], key: impl Fn(usize) -> K) -> Self {
         let mut first = vec![0_u32; threads + 1];
         for id in thread {
             first[id.index() + 1] += 1;
@@ -27,9 +29,7 @@ impl Order {
         for at in 1..first.len() {
             first[at] += first[at - 1];
         }
-        let in_order =
-            |a: usize, b: usize| start[a] < start[b] || (start[a] == start[b] && end_of(start[a], dur[a]) >= end_of(start[b], dur[b]));
-        if one_thread && (1..start.len()).all(|b| in_order(b - 1, b)) {
+        if one_thread && (0..thread.len()).is_sorted_by_key(&key) {
             return Self { rows: None, first };
         }
         let mut rows = vec![0_u32; thread.len()];
@@ -41,15 +41,17 @@ impl Order {
         }
         for bounds in first.windows(2) {
             let slice = &mut rows[bounds[0] as usize..bounds[1] as usize];
-            if !slice.is_sorted_by(|&a, &b| in_order(a as usize, b as usize)) {
+            if !slice.is_sorted_by_key(|&row| key(row as usize)) {
                 // Stable, and fast on input that is nearly sorted.
-                slice.sort_by_key(|&row| {
-                    let row = row as usize;
-                    (start[row], std::cmp::Reverse(end_of(start[row], dur[row])))
-                });
+                slice.sort_by_key(|&row| key(row as usize));
             }
         }
         Self { rows: Some(rows), first }
+    }
+
+    /// Orders events that nest: start ascending, end descending.
+    pub(crate) fn nesting(threads: usize, thread: &[ThreadId], start: &[Ns], dur: &[Ns]) -> Self {
+        Self::by(threads, thread, |row| (start[row], Reverse(end_of(start[row], dur[row]))))
     }
 
     /// The positions of a thread's rows, to be given to [`Self::row`].

@@ -164,8 +164,13 @@ pub(super) fn build(trace: &Trace) -> HostTree<'_> {
     let (ranges, ops, calls) = (&trace.ranges, &trace.host_ops, &trace.api_calls);
     let threads = trace.threads.len();
     let (op_order, (range_order, call_order)) = rayon::join(
-        || Order::of(threads, &ops.thread, &ops.start, &ops.dur),
-        || (Order::of(threads, &ranges.thread, &ranges.start, &ranges.dur), Order::of(threads, &calls.thread, &calls.start, &calls.dur)),
+        || Order::nesting(threads, &ops.thread, &ops.start, &ops.dur),
+        || {
+            (
+                Order::nesting(threads, &ranges.thread, &ranges.start, &ranges.dur),
+                Order::nesting(threads, &calls.thread, &calls.start, &calls.dur),
+            )
+        },
     );
     let first_op = ranges.len();
     let first_api = first_op + ops.len();

@@ -61,6 +61,11 @@ impl<'t> HostTree<'t> {
         sweep::build(trace)
     }
 
+    /// The trace that the tree was built from.
+    pub fn trace(&self) -> &'t Trace {
+        self.trace
+    }
+
     /// Number of nodes.
     pub fn len(&self) -> usize {
         self.row.len()
