@@ -18,7 +18,11 @@
 //!
 //! To add a kernel, add its pattern to the rule it belongs to and its real name to the test below.
 
-use longpole_trace::{ActivityKind, Ns, Trace};
+mod table;
+
+use longpole_trace::{ActivityKind, Trace};
+
+pub use table::{FamilyRow, family_table};
 
 /// What a kernel does, judged by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -428,19 +432,6 @@ impl FamilyOfName {
             }
         }
     }
-}
-
-/// One row of the family table.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FamilyRow {
-    /// The family.
-    pub family: Family,
-    /// Device activities in it.
-    pub calls: u64,
-    /// Their summed duration.
-    pub self_cuda_ns: Ns,
-    /// Its share of the summed duration of all device activity in scope, 0..1; absent when that is zero.
-    pub share_fraction: Option<f64>,
 }
 
 #[cfg(test)]
