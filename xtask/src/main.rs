@@ -1,2 +1,40 @@
-//! longpole.
-fn main() {}
+//! Chores of the workspace, run as `cargo xtask NAME`.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports to whoever typed it")]
+
+mod gen_trace;
+
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Chores of the longpole workspace")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Write a large realistic trace and its exact totals.
+    GenTrace(gen_trace::Options),
+}
+
+fn main() -> Result<()> {
+    match Cli::parse().command {
+        Command::GenTrace(options) => {
+            let started = Instant::now();
+            let made = gen_trace::generate(&options)?;
+            println!(
+                "{}: {:.1} MB, {} decode steps, {} events, {:.1} s",
+                options.output.display(),
+                made.bytes as f64 / 1e6,
+                made.steps,
+                made.events,
+                started.elapsed().as_secs_f64()
+            );
+        }
+    }
+    Ok(())
+}
