@@ -1,8 +1,10 @@
 //! Chores of the workspace, run as `cargo xtask NAME`.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports to whoever typed it")]
 
+mod bench;
 mod gen_trace;
 
+use std::path::Path;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -19,6 +21,14 @@ struct Cli {
 enum Command {
     /// Write a large realistic trace and its exact totals.
     GenTrace(gen_trace::Options),
+    /// Measure longpole against the least work its input asks for.
+    Bench(bench::Options),
+}
+
+/// The root of the workspace this program was built from.
+fn root() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here)
 }
 
 fn main() -> Result<()> {
@@ -35,6 +45,7 @@ fn main() -> Result<()> {
                 started.elapsed().as_secs_f64()
             );
         }
+        Command::Bench(options) => bench::run(root(), &options)?,
     }
     Ok(())
 }

@@ -19,7 +19,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value, json};
 
 use decoder::Shape;
-use event::{EventWriter, Gap, Layout, push_minified};
+pub(crate) use event::Layout;
+use event::{EventWriter, Gap, push_minified};
 use kernels::KERNELS;
 use sim::{PID, Recording, SECTIONS, STREAM, Section, Sim, TID, Truth, WINDOW_START_NS};
 
