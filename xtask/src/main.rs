@@ -3,11 +3,12 @@
 
 mod bench;
 mod gen_trace;
+mod tidy;
 
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Parser, Subcommand};
 
 #[derive(Parser)]
@@ -23,6 +24,8 @@ enum Command {
     GenTrace(gen_trace::Options),
     /// Measure longpole against the least work its input asks for.
     Bench(bench::Options),
+    /// Check the invariants of the workspace on its sources.
+    Tidy,
 }
 
 /// The root of the workspace this program was built from.
@@ -46,6 +49,14 @@ fn main() -> Result<()> {
             );
         }
         Command::Bench(options) => bench::run(root(), &options)?,
+        Command::Tidy => {
+            let complaints = tidy::check(root())?;
+            for complaint in &complaints {
+                eprintln!("{complaint}");
+            }
+            ensure!(complaints.is_empty(), "{} things are not tidy", complaints.len());
+            println!("tidy");
+        }
     }
     Ok(())
 }
