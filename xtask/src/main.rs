@@ -3,6 +3,7 @@
 
 mod bench;
 mod gen_trace;
+mod schema;
 mod tidy;
 
 use std::path::Path;
@@ -26,6 +27,8 @@ enum Command {
     Bench(bench::Options),
     /// Check the invariants of the workspace on its sources.
     Tidy,
+    /// Validate the program's JSON over all corpus traces against the schemas in docs/schema.
+    Schema(schema::Options),
 }
 
 /// The root of the workspace this program was built from.
@@ -49,6 +52,7 @@ fn main() -> Result<()> {
             );
         }
         Command::Bench(options) => bench::run(root(), &options)?,
+        Command::Schema(options) => schema::run(root(), &options)?,
         Command::Tidy => {
             let complaints = tidy::check(root())?;
             for complaint in &complaints {

@@ -5,6 +5,8 @@
 //! `"cat"` and `"dur"` are read in place. Nothing is kept, nothing is validated, no name is looked at. It stays honest by being checked
 //! against the generator's totals, and fast by using AVX-512 or AVX2 where the machine has them.
 
+#![expect(clippy::inline_always, reason = "code compiled for one instruction set must end up inside the function that enables it")]
+
 use std::thread;
 
 use super::masks::{Isa, Masks, Scalar};
@@ -108,6 +110,9 @@ fn scan_avx2(data: &[u8], start: usize, end: usize, depth: u32) -> State {
     scan_with::<super::masks::Avx2>(data, start, end, depth)
 }
 
+/// Every even bit.
+const EVEN: u64 = 0x5555_5555_5555_5555;
+
 /// A block and the two bytes after it, which key candidates look at.
 const WINDOW: usize = 66;
 
@@ -174,7 +179,6 @@ impl State {
         if backslashes == 0 {
             return std::mem::take(&mut self.escaped);
         }
-        const EVEN: u64 = 0x5555_5555_5555_5555;
         let starts = backslashes & !self.escaped;
         let follows = (starts << 1) | self.escaped;
         let odd_starts = starts & !EVEN & !follows;

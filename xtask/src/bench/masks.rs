@@ -1,5 +1,7 @@
 //! 64 bytes as bit masks, with the widest instructions a machine has.
 
+#![expect(clippy::inline_always, reason = "code compiled for one instruction set must end up inside the function that enables it")]
+
 /// Bit `i` speaks of byte `i` of the block.
 pub(super) struct Masks {
     pub(super) quotes: u64,

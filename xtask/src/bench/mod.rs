@@ -172,14 +172,15 @@ fn correctness(trace: &Trace, measured: &Measured) -> String {
     }
 }
 
-fn build(root: &Path) -> Option<PathBuf> {
+/// Builds the program in release mode. Cargo's own messages tell what went wrong, if anything did.
+pub(crate) fn build(root: &Path) -> Option<PathBuf> {
     let built = Command::new(cargo()).args(["build", "--release", "--locked", "--package", "longpole"]).current_dir(root).status();
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |target| root.join(target));
     let binary = target.join("release").join(format!("longpole{}", std::env::consts::EXE_SUFFIX));
     matches!(built, Ok(status) if status.success() && binary.exists()).then_some(binary)
 }
 
-pub(crate) fn cargo() -> std::ffi::OsString {
+fn cargo() -> std::ffi::OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
 

@@ -24,8 +24,8 @@ pub(crate) struct Shape {
     pub(crate) graph: bool,
 }
 
-fn inputs<'a>(dims: &'a [&'a [i64]], types: &'a [&'a str], concrete: &'a [Concrete<'a>]) -> Option<Inputs<'a>> {
-    Some(Inputs { dims, types, concrete })
+fn inputs<'a>(dims: &'a [&'a [i64]], types: &'a [&'a str], concrete: &'a [Concrete<'a>]) -> Inputs<'a> {
+    Inputs { dims, types, concrete }
 }
 
 /// The first operand's elements, as the allocator sees them.

@@ -57,12 +57,12 @@ fn nocast(functor: &str, reference: &str) -> String {
 }
 
 fn lambda_chain(function: &str, numbers: &[u32], argument: &str) -> String {
-    let mut name = format!("{function}(at::TensorIteratorBase&)");
-    for number in numbers {
-        name.push_str(&format!("::{{lambda()#{number}}}::operator()() const"));
-    }
-    name.push_str(&format!("::{{lambda({argument})#1}}"));
-    name
+    let inner: String = numbers.iter().map(|number| lambda(*number)).collect();
+    format!("{function}(at::TensorIteratorBase&){inner}::{{lambda({argument})#1}}")
+}
+
+fn lambda(number: u32) -> String {
+    format!("::{{lambda()#{number}}}::operator()() const")
 }
 
 impl Kernel {

@@ -26,7 +26,6 @@ use sim::{PID, Recording, SECTIONS, STREAM, Section, Sim, TID, Truth, WINDOW_STA
 
 #[derive(clap::Args, Clone, Debug)]
 #[command(group(clap::ArgGroup::new("size").required(true).args(["mb", "steps"])))]
-#[expect(clippy::struct_field_names, reason = "the negative flags are named as they are typed")]
 pub(crate) struct Options {
     /// Size of the JSON in megabytes (millions of bytes); the number of decode steps follows from it.
     #[arg(long)]
@@ -121,10 +120,15 @@ pub(crate) fn generate(options: &Options) -> Result<Generated> {
     let text = serde_json::to_string_pretty(&truth_json(&truth, steps, bytes, events, end))?;
     std::fs::write(&truth_path, text + "\n").with_context(|| format!("cannot write {}", truth_path.display()))?;
     if let Some(level) = options.gz {
-        compress(path, ".gz", |out| Ok(flate2::write::GzEncoder::new(out, flate2::Compression::new(level))), |encoder| encoder.finish())?;
+        compress(
+            path,
+            ".gz",
+            |out| Ok(flate2::write::GzEncoder::new(out, flate2::Compression::new(level))),
+            flate2::write::GzEncoder::finish,
+        )?;
     }
     if let Some(level) = options.zst {
-        compress(path, ".zst", |out| zstd::stream::write::Encoder::new(out, level), |encoder| encoder.finish())?;
+        compress(path, ".zst", |out| zstd::stream::write::Encoder::new(out, level), zstd::stream::write::Encoder::finish)?;
     }
     Ok(Generated { steps, bytes, events })
 }

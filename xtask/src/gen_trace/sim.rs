@@ -162,7 +162,7 @@ impl<'s, 'w> Sim<'s, 'w> {
     }
 
     /// An operator around `body`. Inside a graph replay no host code runs, so only the body's kernels are left.
-    pub(crate) fn op(&mut self, name: &str, inputs: Option<Inputs<'_>>, body: impl FnOnce(&mut Self)) {
+    pub(crate) fn op<'i>(&mut self, name: &str, inputs: impl Into<Option<Inputs<'i>>>, body: impl FnOnce(&mut Self)) {
         if self.replay.is_some() {
             return body(self);
         }
@@ -172,7 +172,7 @@ impl<'s, 'w> Sim<'s, 'w> {
         let event_index = self.next_event_index();
         let slot = self.deferred.len();
         if self.section == Section::Host {
-            let inputs = if self.recording.shapes { inputs.map(|inputs| self.render_inputs(&inputs)) } else { None };
+            let inputs = if self.recording.shapes { inputs.into().map(|inputs| self.render_inputs(&inputs)) } else { None };
             let name = self.keep(name.as_bytes());
             self.deferred.push(Deferred {
                 category: "cpu_op",
