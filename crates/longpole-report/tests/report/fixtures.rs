@@ -7,21 +7,21 @@ use longpole_analysis::{
 use longpole_report::{Header, Source, Trust};
 use longpole_trace::{ActivityKind, DeviceId, MemoryPlace, Ns, ProblemCode, Problems, RankInfo, Trace, TraceBuilder};
 
-pub const HOSTILE: &str = "=evil\x1b[31m|`x`<script>\u{202e}\n";
+pub(crate) const HOSTILE: &str = "=evil\x1b[31m|`x`<script>\u{202e}\n";
 
-pub struct Fixture {
-    pub source: Source,
-    pub trust: Trust,
-    pub scope: ScopeSpec,
+pub(crate) struct Fixture {
+    pub(crate) source: Source,
+    pub(crate) trust: Trust,
+    pub(crate) scope: ScopeSpec,
 }
 
 impl Fixture {
-    pub fn header(&self) -> Header<'_> {
+    pub(crate) fn header(&self) -> Header<'_> {
         Header { source: &self.source, trust: &self.trust, scope: &self.scope }
     }
 }
 
-pub fn fixture(codes: &[(ProblemCode, u64)]) -> Fixture {
+pub(crate) fn fixture(codes: &[(ProblemCode, u64)]) -> Fixture {
     let mut problems = Problems::default();
     for &(code, count) in codes {
         problems.add_many(code, count, Some(4_096), || Some("cudaLaunchKernel".to_owned()));
@@ -34,7 +34,7 @@ pub fn fixture(codes: &[(ProblemCode, u64)]) -> Fixture {
     }
 }
 
-pub fn op(name: &str, calls: u64, cpu: i64, cuda: i64, memory: Option<i64>) -> OpRow {
+pub(crate) fn op(name: &str, calls: u64, cpu: i64, cuda: i64, memory: Option<i64>) -> OpRow {
     OpRow {
         name: name.to_owned(),
         kind: OpRowKind::Operator,
@@ -52,7 +52,7 @@ pub fn op(name: &str, calls: u64, cpu: i64, cuda: i64, memory: Option<i64>) -> O
     }
 }
 
-pub fn op_table() -> OpTable {
+pub(crate) fn op_table() -> OpTable {
     let graph = OpRow {
         kind: OpRowKind::NoOperator,
         self_cpu_ns: None,
@@ -71,7 +71,7 @@ pub fn op_table() -> OpTable {
 }
 
 /// What a trace without device activity, memory and shapes gives.
-pub fn cpu_only_table() -> OpTable {
+pub(crate) fn cpu_only_table() -> OpTable {
     let bare = |name: &str, calls, cpu| OpRow { self_cuda_ns: None, cuda_ns: None, shapes: None, ..op(name, calls, cpu, 0, None) };
     OpTable {
         rows: vec![bare("aten::add", 10, 30_000), bare("aten::mul", 5, 9_000)],
@@ -80,7 +80,7 @@ pub fn cpu_only_table() -> OpTable {
     }
 }
 
-pub fn kernels() -> Vec<KernelRow> {
+pub(crate) fn kernels() -> Vec<KernelRow> {
     let owner = |name: &str, calls, ns| KernelOwner { name: name.to_owned(), calls, cuda_ns: Ns(ns) };
     vec![
         KernelRow {
@@ -110,12 +110,12 @@ pub fn kernels() -> Vec<KernelRow> {
     ]
 }
 
-pub fn families() -> Vec<FamilyRow> {
+pub(crate) fn families() -> Vec<FamilyRow> {
     let row = |family, calls, ns: i64| FamilyRow { family, calls, self_cuda_ns: Ns(ns), share_fraction: Some(ns as f64 / 20_503_000.0) };
     vec![row(Family::Gemm, 1_234, 20_500_000), row(Family::Memcpy, 2, 3_000)]
 }
 
-pub fn ranges() -> Vec<RangeRow> {
+pub(crate) fn ranges() -> Vec<RangeRow> {
     let row = |name: &str, parents: &[&str], calls, cpu, gpu: Option<(i64, i64)>| RangeRow {
         name: name.to_owned(),
         parents: parents.iter().map(|&p| p.to_owned()).collect(),
@@ -134,7 +134,7 @@ pub fn ranges() -> Vec<RangeRow> {
     ]
 }
 
-pub fn memory() -> MemoryTable {
+pub(crate) fn memory() -> MemoryTable {
     let row = |name: &str, place, allocated: u64, freed: u64| MemoryRow {
         name: name.to_owned(),
         place,
@@ -171,7 +171,7 @@ fn device_totals(device: DeviceId) -> DeviceTotals {
 }
 
 /// A trace of two ranks with a device each, and what triage says of it.
-pub fn triage() -> (Trace, Triage) {
+pub(crate) fn triage() -> (Trace, Triage) {
     let mut builder = TraceBuilder::new();
     let mut devices = Vec::new();
     for number in 0..2 {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Parses `json`, finds the schema that its `schema` key names in `docs/schema/`, and fails with every violation.
-pub fn validate(json: &str) -> serde_json::Value {
+pub(crate) fn validate(json: &str) -> serde_json::Value {
     let document: serde_json::Value = serde_json::from_str(json).expect("the output is JSON");
     let named = document["schema"].as_str().expect("the document names its schema");
     assert!(json.trim_start_matches(['{', ' ', '\n']).starts_with("\"schema\""), "`schema` comes first: {json:.40}");
