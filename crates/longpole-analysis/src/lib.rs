@@ -15,10 +15,10 @@ mod totals;
 mod triage;
 
 pub use families::{Family, FamilyRow};
-pub use index::TraceIndex;
+pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex};
 pub use kernels::{KernelOwner, KernelRow};
-pub use memory::{MemoryRow, MemoryTable};
-pub use ops::{GroupBy, OpRow, OpRowKind, OpTable};
+pub use memory::{MemoryRow, MemoryTable, memory_table};
+pub use ops::{GroupBy, OpRow, OpRowKind, OpTable, op_table};
 pub use ranges::RangeRow;
 pub use scope::{Scope, ScopeError, ScopeSpec};
 pub use sort::SortKey;

@@ -1,0 +1,7 @@
+//! Tests of the analyses on whole traces: hand-built ones, random ones against naive versions, and real ones against torch.
+
+mod naive;
+mod real;
+mod slow_reader;
+mod torch_parity;
+mod traces;
