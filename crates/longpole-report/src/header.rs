@@ -18,7 +18,7 @@ pub struct Source {
     pub path: String,
     /// What it was recognised as.
     pub format: String,
-    /// Its size in bytes, as stored.
+    /// Bytes of content, after decompression.
     pub bytes: u64,
     /// Events in it.
     pub events: u64,
@@ -94,13 +94,12 @@ fn paint_severity(style: Style, severity: Severity, text: &str) -> String {
     }
 }
 
-/// The header for a terminal. `facts` includes the notes that affect no number.
-pub fn text_header(header: &Header<'_>, options: &TextOptions, facts: bool) -> String {
+/// The trust part of the header. `facts` includes the notes that affect no number.
+pub fn text_trust(trust: &Trust, options: &TextOptions, facts: bool) -> String {
     let style = options.style();
     let mut out = String::new();
-    let grade = header.trust.grade;
-    let _ = writeln!(out, "{}  {}: {}", style.bold("trust "), paint_grade(style, grade), grade.meaning());
-    let notes = header.trust.notes.iter().filter(|n| if facts { n.is_worth_a_line() } else { n.severity != Severity::Info });
+    let _ = writeln!(out, "{}  {}: {}", style.bold("trust "), paint_grade(style, trust.grade), trust.grade.meaning());
+    let notes = trust.notes.iter().filter(|n| if facts { n.is_worth_a_line() } else { n.severity != Severity::Info });
     for note in notes {
         let text = sentence(note);
         for (at, line) in wrap(&printable(&text), options.width.saturating_sub(10).max(20)).iter().enumerate() {
@@ -108,6 +107,13 @@ pub fn text_header(header: &Header<'_>, options: &TextOptions, facts: bool) -> S
             let _ = writeln!(out, "        {mark} {line}");
         }
     }
+    out
+}
+
+/// The header for a terminal.
+pub fn text_header(header: &Header<'_>, options: &TextOptions, facts: bool) -> String {
+    let style = options.style();
+    let mut out = text_trust(header.trust, options, facts);
     let _ = writeln!(out, "{}  {}", style.bold("source"), printable(&header.source_line()));
     let scope = header.scope_line();
     if !scope.is_empty() {

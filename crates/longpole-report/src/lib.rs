@@ -23,7 +23,7 @@ pub mod views;
 pub mod wire;
 
 pub use csv_table::csv;
-pub use header::{Header, Source, markdown_header, text_header};
+pub use header::{Header, Source, markdown_header, text_header, text_trust};
 pub use markdown_table::markdown;
 pub use names::{csv_cell, ellipsis, markdown_text, printable};
 pub use style::Style;
