@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use crate::entities::{Device, DeviceProperties, Lane, Process, RankInfo, Recorded, Thread, Tid, Versions};
-use crate::ids::{DetailId, DeviceId, GraphNodeId, LaneId, ProcessId, ThreadId};
+use crate::ids::{DetailId, DeviceId, GraphNodeId, LaneId, ProcessId, StrId, ThreadId};
 use crate::ns::Ns;
 use crate::strings::Strings;
 use crate::tables::{
@@ -98,6 +98,18 @@ impl Trace {
     }
 }
 
+/// Table lengths at some moment of building.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableMarks {
+    host_ops: usize,
+    api_calls: usize,
+    activities: usize,
+    ranges: usize,
+    memory: usize,
+    frames: usize,
+    overheads: usize,
+}
+
 /// An interned table of small values: a list and its reverse map.
 #[derive(Debug)]
 struct Unique<K> {
@@ -107,6 +119,10 @@ struct Unique<K> {
 impl<K: Eq + Hash + Clone> Unique<K> {
     fn new() -> Self {
         Self { map: HashMap::with_hasher(FixedState::default()) }
+    }
+
+    fn find(&self, key: &K) -> Option<u32> {
+        self.map.get(key).copied()
     }
 
     /// The index of `key`, and whether it is new.
@@ -212,6 +228,59 @@ impl TraceBuilder {
             self.trace.graph_nodes.push(node);
         }
         GraphNodeId(index)
+    }
+
+    /// Names a thread that has rows; others are ignored.
+    pub fn name_thread(&mut self, rank: u32, pid: i64, tid: Tid, name: StrId) {
+        let thread = self.processes.find(&(rank, pid)).and_then(|process| self.threads.find(&(ProcessId(process), tid)));
+        if let Some(thread) = thread {
+            self.trace.threads[thread as usize].name = Some(name);
+        }
+    }
+
+    /// Names a process that has rows; others are ignored.
+    pub fn name_process(&mut self, rank: u32, pid: i64, name: StrId) {
+        if let Some(process) = self.processes.find(&(rank, pid)) {
+            self.trace.processes[process as usize].name = Some(name);
+        }
+    }
+
+    /// How long each table is now, to address what is added later.
+    pub fn marks(&self) -> TableMarks {
+        let trace = &self.trace;
+        TableMarks {
+            host_ops: trace.host_ops.len(),
+            api_calls: trace.api_calls.len(),
+            activities: trace.activities.len(),
+            ranges: trace.ranges.len(),
+            memory: trace.memory.len(),
+            frames: trace.frames.len(),
+            overheads: trace.overheads.len(),
+        }
+    }
+
+    /// Moves every row added since `marks` by `shift` nanoseconds.
+    pub fn shift_times_since(&mut self, marks: &TableMarks, shift: Ns) {
+        let trace = &mut self.trace;
+        let columns = [
+            &mut trace.host_ops.start[marks.host_ops..],
+            &mut trace.api_calls.start[marks.api_calls..],
+            &mut trace.activities.start[marks.activities..],
+            &mut trace.ranges.start[marks.ranges..],
+            &mut trace.memory.start[marks.memory..],
+            &mut trace.frames.start[marks.frames..],
+            &mut trace.overheads.start[marks.overheads..],
+        ];
+        for time in columns.into_iter().flatten() {
+            *time += shift;
+        }
+    }
+
+    /// Forgets the external ids of device activities and API calls added since `marks`: in some traces they are the
+    /// correlation number again.
+    pub fn forget_external_ids_since(&mut self, marks: &TableMarks) {
+        self.trace.activities.forget_external_ids(marks.activities);
+        self.trace.api_calls.forget_external_ids(marks.api_calls);
     }
 
     /// Adds an operator call.

@@ -17,7 +17,7 @@ mod problems;
 mod strings;
 mod tables;
 
-pub use builder::{EventWindow, Trace, TraceBuilder};
+pub use builder::{EventWindow, TableMarks, Trace, TraceBuilder};
 pub use entities::{Device, DeviceProperties, Lane, Process, RankInfo, Recorded, Thread, Tid, Versions};
 pub use ids::{ActivityId, ApiCallId, DetailId, DeviceId, GraphNodeId, HostOpId, LaneId, ProcessId, RangeId, StrId, ThreadId};
 pub use interval::{Interval, IntervalSet};

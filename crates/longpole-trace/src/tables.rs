@@ -19,6 +19,10 @@ impl OptU64 {
         self.0.push(value.unwrap_or(NONE_U64));
     }
 
+    fn clear_from(&mut self, from: usize) {
+        self.0[from..].fill(NONE_U64);
+    }
+
     fn get(&self, index: usize) -> Option<u64> {
         Some(self.0[index]).filter(|&v| v != NONE_U64)
     }
@@ -162,6 +166,10 @@ pub struct ApiCalls {
 }
 
 impl ApiCalls {
+    pub(crate) fn forget_external_ids(&mut self, from: usize) {
+        self.external_id.clear_from(from);
+    }
+
     pub(crate) fn push(&mut self, row: ApiCall) {
         self.name.push(row.name);
         self.thread.push(row.thread);
@@ -297,6 +305,10 @@ pub struct Activities {
 }
 
 impl Activities {
+    pub(crate) fn forget_external_ids(&mut self, from: usize) {
+        self.external_id.clear_from(from);
+    }
+
     pub(crate) fn push(&mut self, row: Activity) {
         self.kind.push(row.kind);
         self.name.push(row.name);

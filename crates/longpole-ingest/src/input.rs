@@ -1,0 +1,418 @@
+//! What the user gave: a file, a directory, an archive or a stream, compressed or not.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use longpole_trace::{EventWindow, Ns, ProblemCode, Problems, RankInfo, TableMarks, Trace, TraceBuilder};
+
+use crate::error::ImportError;
+use crate::formats::{FORMATS, NEIGHBOURS, Report, Source};
+use crate::kineto::{Counting, FileFacts, FileSource};
+use crate::rank_files::{is_trace_name, rank_in_name, trace_files};
+
+/// An input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A file, or a directory of rank files.
+    Path(PathBuf),
+    /// Standard input.
+    Stdin,
+}
+
+impl Input {
+    /// A path, or `-` for standard input.
+    pub fn from_arg(arg: &str) -> Self {
+        if arg == "-" { Self::Stdin } else { Self::Path(PathBuf::from(arg)) }
+    }
+
+    /// The input, as the user named it.
+    pub fn label(&self) -> String {
+        match self {
+            Self::Path(path) => path.display().to_string(),
+            Self::Stdin => "standard input".to_owned(),
+        }
+    }
+}
+
+/// Told how far reading is, from any thread.
+pub trait Progress: Sync {
+    /// `done` bytes of the input (compressed ones, if it is) are read, of `total` if that is known.
+    fn bytes_read(&self, done: u64, total: Option<u64>);
+}
+
+/// How to import.
+#[derive(Clone, Copy)]
+pub struct ImportOptions<'p> {
+    /// Threads that parse; one more inflates compressed input.
+    pub threads: usize,
+    /// Told how far it is.
+    pub progress: Option<&'p dyn Progress>,
+}
+
+impl Default for ImportOptions<'_> {
+    fn default() -> Self {
+        Self { threads: std::thread::available_parallelism().map_or(1, usize::from), progress: None }
+    }
+}
+
+/// What was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceInfo {
+    /// The input, as the user named it.
+    pub path: String,
+    /// Its format: `kineto`.
+    pub format: &'static str,
+    /// Bytes of content, after decompression.
+    pub bytes: u64,
+}
+
+/// A trace, and the trouble met while it was read.
+#[derive(Debug)]
+pub struct Imported {
+    /// The trace.
+    pub trace: Trace,
+    /// The trouble.
+    pub problems: Problems,
+    /// What was read.
+    pub source: SourceInfo,
+}
+
+/// What every message about an unusable input says was expected.
+const EXPECTED: &str = "a PyTorch (Kineto) Chrome trace, i.e. JSON with `traceEvents`, plain, .gz, .zst or .tar.gz";
+const HINT: &str = "export one with `prof.export_chrome_trace(\"trace.json.gz\")`";
+
+/// Reads an input.
+pub fn import(input: &Input, options: &ImportOptions<'_>) -> Result<Imported, ImportError> {
+    let label = input.label();
+    let mut importer = Importer::new(label.clone(), *options);
+    let result = match input {
+        Input::Stdin => importer.stream(Box::new(io::stdin().lock()), &label),
+        Input::Path(path) if path.is_dir() => importer.directory(path),
+        Input::Path(path) => importer.file(path, &label),
+    };
+    result.map_err(|source| ImportError::Io { path: label, source })?;
+    importer.finish()
+}
+
+/// Reads an input that is in memory, compressed or not.
+pub fn import_bytes(bytes: &[u8], threads: usize) -> Result<Imported, ImportError> {
+    let label = "bytes in memory".to_owned();
+    let mut importer = Importer::new(label.clone(), ImportOptions { threads, progress: None });
+    importer.stream(Box::new(bytes), &label).map_err(|source| ImportError::Io { path: label, source })?;
+    importer.finish()
+}
+
+/// Collects the recordings of one input.
+struct Importer<'p> {
+    label: String,
+    options: ImportOptions<'p>,
+    builder: TraceBuilder,
+    files: Vec<(FileFacts, TableMarks)>,
+    problems: Problems,
+    /// Bytes of the inputs before the current one, and of all, for progress.
+    done_before: u64,
+    total: Option<u64>,
+    format: &'static str,
+    /// What an unusable input turned out to be.
+    found: Option<(String, &'static str)>,
+}
+
+impl<'p> Importer<'p> {
+    fn new(label: String, options: ImportOptions<'p>) -> Self {
+        Self {
+            label,
+            options,
+            builder: TraceBuilder::new(),
+            files: Vec::new(),
+            problems: Problems::default(),
+            done_before: 0,
+            total: None,
+            format: "kineto",
+            found: None,
+        }
+    }
+
+    fn directory(&mut self, directory: &Path) -> io::Result<()> {
+        let files = trace_files(directory)?;
+        self.total = Some(files.iter().filter_map(|f| f.metadata().ok()).map(|m| m.len()).sum());
+        if files.is_empty() {
+            self.found = Some(("a directory with no .json, .json.gz or .json.zst file".to_owned(), HINT));
+        }
+        for file in files {
+            let label = file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            if let Err(error) = self.file(&file, &label) {
+                self.problems.add(ProblemCode::UnusableFile, None, || Some(format!("{label}: {error}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &Path, label: &str) -> io::Result<()> {
+        let mut file = File::open(path)?;
+        let metadata = file.metadata()?;
+        let len = metadata.len();
+        self.total = self.total.or(Some(len).filter(|_| metadata.is_file()));
+        if metadata.is_file() {
+            let mut head = Vec::new();
+            (&mut file).take(HEAD).read_to_end(&mut head)?;
+            if compression(&head).is_none() && !is_tar(&head) {
+                let source = Source::File(FileSource::new(file, len));
+                let result = self.recording(source, &head, label);
+                self.done_before += len;
+                return result;
+            }
+            let rest = io::Cursor::new(head).chain(file);
+            let result = self.stream(Box::new(rest), label);
+            self.done_before += len;
+            return result;
+        }
+        // A pipe or device: it has no length and is read once.
+        self.stream(Box::new(file), label)
+    }
+
+    /// Reads a stream: decompresses it, opens it if it is an archive, or takes it as a recording.
+    fn stream(&mut self, input: Box<dyn Read + '_>, label: &str) -> io::Result<()> {
+        let consumed = Arc::new(AtomicU64::new(0));
+        let counted = Counting { inner: input, count: Arc::clone(&consumed) };
+        let mut plain = decompress(Box::new(counted))?;
+        let head = peek(&mut *plain)?;
+        let is_archive = is_tar(&head);
+        let mut input = io::Cursor::new(head.clone()).chain(plain);
+        if is_archive {
+            return self.archive(&mut input, &consumed);
+        }
+        self.recording(Source::Stream(&mut input, &consumed), &head, label)
+    }
+
+    fn archive(&mut self, input: &mut dyn Read, consumed: &AtomicU64) -> io::Result<()> {
+        let mut archive = tar::Archive::new(input);
+        let mut members = 0;
+        for entry in archive.entries()? {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) if members > 0 => {
+                    self.problems.add(ProblemCode::Truncated, None, || Some(format!("the archive: {error}")));
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            };
+            let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+            if !entry.header().entry_type().is_file() || !is_trace_name(&name) {
+                continue;
+            }
+            members += 1;
+            let label = name.rsplit('/').next().unwrap_or(&name).to_owned();
+            let result = decompress(Box::new(entry)).and_then(|mut plain| {
+                let head = peek(&mut *plain)?;
+                let mut plain = io::Cursor::new(head.clone()).chain(plain);
+                self.recording(Source::Stream(&mut plain, consumed), &head, &label)
+            });
+            if let Err(error) = result {
+                self.problems.add(ProblemCode::UnusableFile, None, || Some(format!("{label}: {error}")));
+            }
+        }
+        if members == 0 {
+            self.found = Some(("an archive with no .json, .json.gz or .json.zst member".to_owned(), HINT));
+        }
+        Ok(())
+    }
+
+    /// Reads one recording with the first format that takes it.
+    fn recording(&mut self, source: Source<'_>, head: &[u8], label: &str) -> io::Result<()> {
+        let Some(format) = FORMATS.iter().find(|format| (format.sniff)(head)) else {
+            self.unusable(label, describe_head(head));
+            return Ok(());
+        };
+        let rank = self.builder.add_rank(RankInfo { label: label.to_owned(), ..RankInfo::default() });
+        let marks = self.builder.marks();
+        let (progress, total, before) = (self.options.progress, self.total, self.done_before);
+        let report: Report<'_> = &|done| {
+            if let Some(progress) = progress {
+                progress.bytes_read(before + done, total);
+            }
+        };
+        let facts = match (format.read)(source, self.options.threads, &mut self.builder, rank, report) {
+            Ok(facts) => facts,
+            Err(error) => {
+                self.builder.trace_mut().ranks.pop();
+                return Err(error);
+            }
+        };
+        if self.builder.marks() == marks {
+            self.builder.trace_mut().ranks.pop();
+            let found = describe_facts(&facts, head);
+            self.unusable(label, (found, HINT));
+            return Ok(());
+        }
+        if facts.external_id_is_correlation {
+            self.builder.forget_external_ids_since(&marks);
+            self.problems.add(ProblemCode::ExternalIdIsCorrelation, None, || None);
+        }
+        self.format = format.name;
+        self.files.push((facts, marks));
+        Ok(())
+    }
+
+    fn unusable(&mut self, label: &str, found: (String, &'static str)) {
+        self.problems.add(ProblemCode::UnusableFile, None, || Some(format!("{label}: {}", found.0)));
+        self.found.get_or_insert(found);
+    }
+
+    fn finish(mut self) -> Result<Imported, ImportError> {
+        if self.files.is_empty() {
+            let (found, hint) = self.found.unwrap_or_else(|| ("an empty input".to_owned(), HINT));
+            return Err(ImportError::Unusable { path: self.label, expected: EXPECTED, found, hint });
+        }
+        let bytes = self.files.iter().map(|(facts, _)| facts.bytes).sum();
+        self.align();
+        let mut problems = self.problems;
+        for (index, (facts, _)) in self.files.into_iter().enumerate() {
+            describe_rank(&mut self.builder, index, &facts);
+            problems.extend(facts.problems);
+        }
+        let mut trace = self.builder.finish();
+        trace.recorded.shapes |= (0..trace.host_ops.len()).any(|row| trace.host_ops.shapes(row).is_some());
+        trace.recorded.memory |= !trace.memory.is_empty();
+        trace.recorded.stacks |= !trace.frames.is_empty();
+        if trace.host_ops.is_empty() {
+            problems.add(ProblemCode::NoOperators, None, || None);
+        }
+        if trace.activities.is_empty() {
+            problems.add(ProblemCode::NoDeviceActivity, None, || None);
+        }
+        Ok(Imported { trace, problems, source: SourceInfo { path: self.label, format: self.format, bytes } })
+    }
+
+    /// Puts all recordings on one time axis: each counts from its own base.
+    fn align(&mut self) {
+        // Times past 1973 in nanoseconds are absolute: the recording counts from 1970.
+        const ABSOLUTE: i64 = 100_000_000_000_000_000;
+        let base = |facts: &FileFacts| {
+            let absolute = facts.window.bounds().is_some_and(|(first, _)| first.get() > ABSOLUTE);
+            facts.base_ns.or(absolute.then_some(0))
+        };
+        let earliest = self.files.iter().filter_map(|(facts, _)| base(facts)).min();
+        let mut window = EventWindow::default();
+        // Rows since a file's mark include those of later files, so each is moved by the difference to the file before.
+        let mut moved = Ns::ZERO;
+        for (facts, marks) in &self.files {
+            let shift = match (base(facts), earliest) {
+                (Some(base), Some(earliest)) => Ns(base) - Ns(earliest),
+                _ => Ns::ZERO,
+            };
+            if shift != moved {
+                self.builder.shift_times_since(marks, shift - moved);
+                moved = shift;
+            }
+            if let Some((first, last)) = facts.window.bounds() {
+                window.include(first + shift, last + shift);
+            }
+        }
+        let trace = self.builder.trace_mut();
+        trace.base_unix_ns = earliest;
+        trace.window = window;
+        trace.events_read = self.files.iter().map(|(facts, _)| facts.events).sum();
+    }
+}
+
+/// Rank, devices and versions of one recording.
+fn describe_rank(builder: &mut TraceBuilder, index: usize, facts: &FileFacts) {
+    let rank_index = index as u32;
+    let label = builder.trace_mut().ranks[index].label.clone();
+    let info = &mut builder.trace_mut().ranks[index];
+    info.rank = facts.rank.or_else(|| rank_in_name(&label)).unwrap_or(rank_index);
+    info.world_size = facts.world_size;
+    info.backend.clone_from(&facts.backend);
+    for (ordinal, properties) in &facts.devices {
+        let device = builder.device(rank_index, *ordinal);
+        builder.trace_mut().devices[device.index()].properties = properties.clone();
+    }
+    let trace = builder.trace_mut();
+    if index == 0 {
+        trace.versions = facts.versions.clone();
+    }
+    trace.recorded.shapes |= facts.recorded.shapes;
+    trace.recorded.memory |= facts.recorded.memory;
+    trace.recorded.stacks |= facts.recorded.stacks;
+    trace.recorded.modules |= facts.recorded.modules;
+}
+
+/// Bytes that formats are recognised by; a tar header is within them.
+const HEAD: u64 = 4096;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compression {
+    Gzip,
+    Zstd,
+}
+
+fn compression(head: &[u8]) -> Option<Compression> {
+    if head.starts_with(&[0x1f, 0x8b]) {
+        Some(Compression::Gzip)
+    } else if head.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        Some(Compression::Zstd)
+    } else {
+        None
+    }
+}
+
+fn is_tar(head: &[u8]) -> bool {
+    head.get(257..262) == Some(b"ustar")
+}
+
+fn peek(input: &mut dyn Read) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    match input.take(HEAD).read_to_end(&mut head) {
+        // A stream damaged within its first bytes still gave some of them.
+        Err(error) if head.is_empty() => Err(error),
+        _ => Ok(head),
+    }
+}
+
+/// The plain bytes of a stream. Gzip may have several members, zstd several frames.
+fn decompress<'r>(mut input: Box<dyn Read + 'r>) -> io::Result<Box<dyn Read + 'r>> {
+    const BUFFER: usize = 256 * 1024;
+    let mut head = Vec::new();
+    (&mut input).take(4).read_to_end(&mut head)?;
+    let kind = compression(&head);
+    let whole = io::Cursor::new(head).chain(input);
+    Ok(match kind {
+        None => Box::new(whole),
+        Some(Compression::Gzip) => Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(BUFFER, whole))),
+        Some(Compression::Zstd) => Box::new(zstd::Decoder::new(whole)?),
+    })
+}
+
+/// What the first bytes of an unknown input are.
+fn describe_head(head: &[u8]) -> (String, &'static str) {
+    if let Some((_, what, hint)) = NEIGHBOURS.iter().find(|(magic, _, _)| head.starts_with(magic)) {
+        return ((*what).to_owned(), hint);
+    }
+    let text: String = String::from_utf8_lossy(&head[..head.len().min(24)]).escape_debug().collect();
+    (format!("bytes that begin with \"{text}\""), HINT)
+}
+
+/// What a JSON document without usable events is.
+fn describe_facts(facts: &FileFacts, head: &[u8]) -> String {
+    if facts.bytes == 0 || head.trim_ascii().is_empty() {
+        "an empty file".to_owned()
+    } else if facts.events > 0 {
+        format!("{} events, none of which is an operator, a call, a range or device work", facts.events)
+    } else if facts.has_events {
+        "an event list with no readable event".to_owned()
+    } else if facts.keys.is_empty() {
+        "JSON that is not an object with members".to_owned()
+    } else {
+        let keys: Vec<_> = facts.keys.iter().take(6).map(|key| format!("`{}`", key.escape_debug())).collect();
+        format!("JSON with the keys {} and no `traceEvents`", keys.join(", "))
+    }
+}
+
+impl std::fmt::Debug for ImportOptions<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ImportOptions").field("threads", &self.threads).finish_non_exhaustive()
+    }
+}

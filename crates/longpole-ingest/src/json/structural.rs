@@ -1,0 +1,324 @@
+//! The structural index: positions of unescaped quotes, and of `{ } [ ]` outside strings.
+//!
+//! 64 bytes at a time become bit masks (one bit a byte): quotes, backslashes and brackets by comparison; escaped
+//! characters by carrying runs of backslashes; "inside a string" as the running parity of quotes, which one carry-less
+//! multiplication by all ones computes for a whole block. The method is the one published by Langdale and Lemire ("Parsing
+//! gigabytes of JSON per second", 2019). Colons and commas are left out: the byte after a value tells them, and half as
+//! many positions are stored.
+//!
+//! Three kernels compute the masks: AVX-512BW, AVX2, and portable code; chosen once at run time, same results (tested
+//! against each other).
+
+/// Bytes turned into masks at a time.
+const BLOCK: usize = 64;
+
+/// Masks of one block: bit `i` is byte `i`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Masks {
+    quote: u64,
+    backslash: u64,
+    bracket: u64,
+}
+
+/// What a block hands to the next.
+#[derive(Clone, Copy, Debug, Default)]
+struct Carry {
+    /// All ones when the next byte lies inside a string.
+    in_string: u64,
+    /// 1 when the next byte is escaped.
+    escaped: u64,
+}
+
+/// Which kernel runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Level {
+    fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if !is_x86_feature_detected!("pclmulqdq") || !is_x86_feature_detected!("bmi1") {
+                return Self::Portable;
+            }
+            if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512f") {
+                return Self::Avx512;
+            }
+            if is_x86_feature_detected!("avx2") {
+                return Self::Avx2;
+            }
+        }
+        Self::Portable
+    }
+}
+
+/// Indexes a byte slice window by window.
+#[derive(Debug)]
+pub(crate) struct Indexer {
+    level: Level,
+    carry: Carry,
+    /// Offset of the next byte to index.
+    next: usize,
+}
+
+impl Indexer {
+    pub(crate) fn new() -> Self {
+        Self { level: Level::detect(), carry: Carry::default(), next: 0 }
+    }
+
+    /// Starts over at `offset`, which must lie outside any string.
+    pub(crate) fn restart(&mut self, offset: usize) {
+        self.next = offset;
+        self.carry = Carry::default();
+    }
+
+    /// True when the bytes seen so far end inside a string.
+    #[cfg(test)]
+    fn ends_in_string(&self) -> bool {
+        self.carry.in_string != 0
+    }
+
+    /// Replaces `out` with the positions found in the next `window` bytes of `bytes`; false at the end of `bytes`.
+    ///
+    /// `bytes` must be shorter than 4 GiB. `out` is grown once to the window's size and reused.
+    pub(crate) fn fill(&mut self, bytes: &[u8], window: usize, out: &mut Vec<u32>) -> bool {
+        out.clear();
+        if self.next >= bytes.len() {
+            return false;
+        }
+        let end = bytes.len().min(self.next.saturating_add(window));
+        // Each byte gives at most one position, and the extraction loop may write up to 8 slots past the last one.
+        out.reserve(end - self.next + BLOCK + 8);
+        match self.level {
+            Level::Portable => self.run(bytes, end, out, masks_portable, prefix_xor_portable),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => {
+                // SAFETY: `detect` found AVX2, BMI1 and PCLMULQDQ on this processor.
+                unsafe { self.run_avx2(bytes, end, out) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => {
+                // SAFETY: `detect` found AVX-512F, AVX-512BW, BMI1 and PCLMULQDQ on this processor.
+                unsafe { self.run_avx512(bytes, end, out) }
+            }
+        }
+        self.next = end;
+        true
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,bmi1,pclmulqdq")]
+    fn run_avx2(&mut self, bytes: &[u8], end: usize, out: &mut Vec<u32>) {
+        // The closures inherit the features of this function, so that everything inlines into one loop.
+        self.run(bytes, end, out, |block| masks_avx2(block), |quotes| prefix_xor_clmul(quotes));
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,bmi1,pclmulqdq")]
+    fn run_avx512(&mut self, bytes: &[u8], end: usize, out: &mut Vec<u32>) {
+        self.run(bytes, end, out, |block| masks_avx512(block), |quotes| prefix_xor_clmul(quotes));
+    }
+
+    #[inline(always)]
+    #[expect(clippy::inline_always, reason = "the vector kernels must be compiled with their caller's target features")]
+    fn run(
+        &mut self,
+        bytes: &[u8],
+        end: usize,
+        out: &mut Vec<u32>,
+        masks: impl Fn(&[u8; BLOCK]) -> Masks,
+        prefix_xor: impl Fn(u64) -> u64,
+    ) {
+        let mut carry = self.carry;
+        let mut base = self.next;
+        let (blocks, rest) = bytes[base..end].as_chunks::<BLOCK>();
+        for block in blocks {
+            let found = step(&masks(block), &mut carry, &prefix_xor);
+            push_positions(found, base, out);
+            base += BLOCK;
+        }
+        if !rest.is_empty() {
+            // Spaces after the end change neither strings nor escapes. An escape that the last byte opens must reach the
+            // next window, so the carry is taken at the true end.
+            let mut block = [b' '; BLOCK];
+            block[..rest.len()].copy_from_slice(rest);
+            let escaped_before = carry.escaped;
+            let all = masks(&block);
+            let found = step(&all, &mut carry, &prefix_xor);
+            push_positions(found, base, out);
+            let mut escaped = escaped_before == 1;
+            for bit in 0..rest.len() {
+                escaped = !escaped && all.backslash >> bit & 1 == 1;
+            }
+            carry.escaped = u64::from(escaped);
+        }
+        self.carry = carry;
+    }
+}
+
+/// One block: escapes, strings, and the positions worth keeping.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "must be compiled with its caller's target features")]
+fn step(masks: &Masks, carry: &mut Carry, prefix_xor: &impl Fn(u64) -> u64) -> u64 {
+    let escaped = if masks.backslash | carry.escaped == 0 { 0 } else { escaped_bits(masks.backslash, carry) };
+    let quote = masks.quote & !escaped;
+    // Bit i: an odd number of quotes up to and including byte i, so an opening quote and what follows it.
+    let in_string = prefix_xor(quote) ^ carry.in_string;
+    carry.in_string = ((in_string as i64) >> 63) as u64;
+    quote | (masks.bracket & !in_string)
+}
+
+/// Bytes that a backslash escapes. A run of backslashes escapes every second byte, starting after its first.
+fn escaped_bits(backslash: u64, carry: &mut Carry) -> u64 {
+    const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
+    let potential = backslash & !carry.escaped;
+    // Subtracting the backslashes from the odd-position mask of what may be escaped flips along each run, and leaves the
+    // alternating pattern that starts at the run's first byte, whatever its parity.
+    let maybe_escaped = potential << 1;
+    let code = (maybe_escaped | ODD).wrapping_sub(potential) ^ ODD;
+    let escaped = code ^ (backslash | carry.escaped);
+    carry.escaped = (code & backslash) >> 63;
+    escaped
+}
+
+/// Appends `base + i` for each set bit `i`.
+#[inline(always)]
+#[expect(clippy::inline_always, reason = "must be compiled with its caller's target features")]
+fn push_positions(mut bits: u64, base: usize, out: &mut Vec<u32>) {
+    let count = bits.count_ones() as usize;
+    let len = out.len();
+    debug_assert!(out.capacity() - len >= count.next_multiple_of(8));
+    let mut slot = out.as_mut_ptr().wrapping_add(len);
+    let mut left = count;
+    // Eight at a time with no test between: the stores past the last bit are overwritten by the next block or ignored.
+    while left > 0 {
+        for offset in 0..8 {
+            // SAFETY: `fill` reserved room for every byte of the window plus one block and eight slots; `slot + offset` is
+            // at most 7 past `len + count`.
+            unsafe { slot.wrapping_add(offset).write((base as u32).wrapping_add(bits.trailing_zeros())) };
+            bits &= bits.wrapping_sub(1);
+        }
+        slot = slot.wrapping_add(8);
+        left = left.saturating_sub(8);
+    }
+    // SAFETY: the first `count` slots after `len` were just written, and lie inside the capacity.
+    unsafe { out.set_len(len + count) };
+}
+
+fn masks_portable(block: &[u8; BLOCK]) -> Masks {
+    let mut masks = Masks::default();
+    for (bit, &byte) in block.iter().enumerate() {
+        masks.quote |= u64::from(byte == b'"') << bit;
+        masks.backslash |= u64::from(byte == b'\\') << bit;
+        let folded = byte | 0x20;
+        masks.bracket |= u64::from(folded == b'{' || folded == b'}') << bit;
+    }
+    masks
+}
+
+fn prefix_xor_portable(mut bits: u64) -> u64 {
+    for shift in [1, 2, 4, 8, 16, 32] {
+        bits ^= bits << shift;
+    }
+    bits
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "pclmulqdq")]
+#[inline]
+fn prefix_xor_clmul(bits: u64) -> u64 {
+    use std::arch::x86_64::{_mm_clmulepi64_si128, _mm_cvtsi128_si64, _mm_set_epi64x, _mm_set1_epi8};
+    let product = _mm_clmulepi64_si128::<0>(_mm_set_epi64x(0, bits as i64), _mm_set1_epi8(-1));
+    _mm_cvtsi128_si64(product) as u64
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+#[expect(clippy::cast_ptr_alignment, reason = "the loads are unaligned ones")]
+fn masks_avx2(block: &[u8; BLOCK]) -> Masks {
+    use std::arch::x86_64::{__m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8};
+    let mut masks = Masks::default();
+    for half in 0..2 {
+        // SAFETY: the block is 64 bytes, and the two unaligned loads read bytes 0..32 and 32..64.
+        let bytes = unsafe { _mm256_loadu_si256(block.as_ptr().add(half * 32).cast::<__m256i>()) };
+        let is = |byte: u8| _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte as i8));
+        let folded = _mm256_or_si256(bytes, _mm256_set1_epi8(0x20));
+        let folded_is = |byte: u8| _mm256_cmpeq_epi8(folded, _mm256_set1_epi8(byte as i8));
+        let bits = |mask: __m256i| u64::from(_mm256_movemask_epi8(mask) as u32) << (half * 32);
+        masks.quote |= bits(is(b'"'));
+        masks.backslash |= bits(is(b'\\'));
+        masks.bracket |= bits(_mm256_or_si256(folded_is(b'{'), folded_is(b'}')));
+    }
+    masks
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline]
+#[expect(clippy::cast_ptr_alignment, reason = "the load is an unaligned one")]
+fn masks_avx512(block: &[u8; BLOCK]) -> Masks {
+    use std::arch::x86_64::{__m512i, _mm512_cmpeq_epi8_mask, _mm512_loadu_si512, _mm512_or_si512, _mm512_set1_epi8};
+    // SAFETY: the block is exactly the 64 bytes that the unaligned load reads.
+    let bytes = unsafe { _mm512_loadu_si512(block.as_ptr().cast::<__m512i>()) };
+    let folded = _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
+    let is = |v: __m512i, byte: u8| _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(byte as i8));
+    Masks { quote: is(bytes, b'"'), backslash: is(bytes, b'\\'), bracket: is(folded, b'{') | is(folded, b'}') }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The same positions, a byte at a time.
+    fn naive(bytes: &[u8]) -> (Vec<u32>, bool) {
+        let (mut out, mut in_string, mut escaped) = (Vec::new(), false, false);
+        for (at, &byte) in bytes.iter().enumerate() {
+            let was_escaped = std::mem::take(&mut escaped);
+            match byte {
+                b'\\' => escaped = !was_escaped,
+                b'"' if was_escaped => {}
+                b'"' => {
+                    in_string = !in_string;
+                    out.push(at as u32);
+                }
+                b'{' | b'}' | b'[' | b']' if !in_string => out.push(at as u32),
+                _ => {}
+            }
+        }
+        (out, in_string)
+    }
+
+    fn indexed(level: Level, bytes: &[u8], window: usize) -> (Vec<u32>, bool) {
+        let mut indexer = Indexer { level, ..Indexer::new() };
+        let (mut all, mut part) = (Vec::new(), Vec::new());
+        while indexer.fill(bytes, window, &mut part) {
+            all.extend_from_slice(&part);
+        }
+        (all, indexer.ends_in_string())
+    }
+
+    proptest! {
+        #[test]
+        fn every_level_and_window_agrees_with_the_naive_scan(
+            text in proptest::collection::vec(proptest::sample::select(br#""\{}[]a ,:;{"#.to_vec()), 0..400),
+            window in 1usize..200,
+        ) {
+            let want = naive(&text);
+            for level in [Level::Portable, Level::detect()] {
+                prop_assert_eq!(&indexed(level, &text, window), &want);
+            }
+            #[cfg(target_arch = "x86_64")]
+            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("pclmulqdq") {
+                prop_assert_eq!(&indexed(Level::Avx2, &text, window), &want);
+            }
+        }
+    }
+}

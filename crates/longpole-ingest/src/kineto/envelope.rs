@@ -1,0 +1,240 @@
+//! What surrounds the events: metadata before and after the event array, in any order.
+
+use longpole_trace::{DeviceProperties, ProblemCode, Problems, Recorded, Versions};
+
+use crate::json::{Cursor, Damage, Entered, Value, ValueKind, parse_i64, parse_u64, unescape};
+
+/// What the metadata says, as far as anything uses it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Envelope {
+    /// Absolute time of time stamp 0, in nanoseconds since 1970.
+    pub(super) base_ns: Option<i64>,
+    /// (device number, properties).
+    pub(super) devices: Vec<(i64, DeviceProperties)>,
+    /// Rank of this recording.
+    pub(super) rank: Option<u32>,
+    /// World size.
+    pub(super) world_size: Option<u32>,
+    /// Communication back end.
+    pub(super) backend: Option<String>,
+    /// Software versions.
+    pub(super) versions: Versions,
+    /// What was recorded.
+    pub(super) recorded: Recorded,
+    /// Top-level keys seen, to tell the kind of a file that has no events; the first few only.
+    pub(super) keys: Vec<String>,
+    /// Trouble in the metadata.
+    pub(super) problems: Problems,
+}
+
+/// Where reading the head ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Head {
+    /// Inside the event array.
+    Events,
+    /// The document has none.
+    NoEvents,
+    /// More bytes are needed.
+    Incomplete,
+}
+
+const EVENTS_KEY: &[u8] = b"\"traceEvents\"";
+
+impl Envelope {
+    /// Reads up to the first event.
+    pub(super) fn read_head(&mut self, cursor: &mut Cursor<'_>) -> Head {
+        match cursor.take_structural() {
+            Some((_, b'[')) => Head::Events,
+            Some((_, b'{')) => match self.members(cursor) {
+                Ok(true) => Head::Events,
+                Ok(false) => Head::NoEvents,
+                Err(damage) => self.recover(cursor, damage),
+            },
+            // An empty or blank input ends here too.
+            Some(_) | None => Head::NoEvents,
+        }
+    }
+
+    /// Reads the members after the event array, `cursor` standing behind it. True when the document ends properly.
+    pub(super) fn read_tail(&mut self, cursor: &mut Cursor<'_>) -> bool {
+        // A second event array in one document is not read: nothing writes that.
+        self.members(cursor).is_ok()
+    }
+
+    /// Members of the top-level object; true when the event array was entered, false at the object's end.
+    fn members(&mut self, cursor: &mut Cursor<'_>) -> Result<bool, Damage> {
+        while let Some((key, after)) = cursor.key()? {
+            if key == b"traceEvents" {
+                match cursor.enter_or_value(after)? {
+                    Entered::Array => return Ok(true),
+                    Entered::Object => {
+                        cursor.skip_rest()?;
+                    }
+                    Entered::Value(_) => {}
+                }
+                continue;
+            }
+            if self.keys.len() < 32 {
+                self.keys.push(unescape(key).0.chars().take(64).collect());
+            }
+            let value = cursor.value(after)?;
+            self.take(key, value);
+        }
+        Ok(false)
+    }
+
+    /// Metadata with broken quotes hides the event array from a strict reader; its key is looked for in the bytes.
+    fn recover(&mut self, cursor: &mut Cursor<'_>, damage: Damage) -> Head {
+        let bytes = cursor.bytes();
+        for at in memchr::memmem::find_iter(bytes, EVENTS_KEY) {
+            let mut rest = at + EVENTS_KEY.len();
+            for wanted in [b':', b'['] {
+                rest += bytes[rest..].iter().take_while(|b| b.is_ascii_whitespace()).count();
+                if bytes.get(rest) == Some(&wanted) {
+                    rest += 1;
+                } else {
+                    rest = bytes.len() + 1;
+                    break;
+                }
+            }
+            if rest <= bytes.len() {
+                let offset = match damage {
+                    Damage::Malformed(at) => at as u64,
+                    Damage::Incomplete => 0,
+                };
+                self.problems.add(ProblemCode::MalformedEvent, Some(offset), || Some("in the metadata before the events".to_owned()));
+                cursor.restart(rest);
+                return Head::Events;
+            }
+        }
+        match damage {
+            Damage::Incomplete => Head::Incomplete,
+            Damage::Malformed(_) => Head::NoEvents,
+        }
+    }
+
+    fn take(&mut self, key: &[u8], value: Value<'_>) {
+        let raw = value.raw;
+        let version = || Some(String::from_utf8_lossy(raw).into_owned()).filter(|_| value.kind == ValueKind::Scalar);
+        match key {
+            b"baseTimeNanoseconds" => self.base_ns = parse_i64(raw),
+            b"record_shapes" => self.recorded.shapes |= is_on(raw),
+            b"profile_memory" => self.recorded.memory |= is_on(raw),
+            b"with_stack" => self.recorded.stacks |= is_on(raw),
+            b"with_modules" => self.recorded.modules |= is_on(raw),
+            b"cuda_runtime_version" => self.versions.cuda_runtime = cuda_version(raw),
+            b"cuda_driver_version" => self.versions.cuda_driver = cuda_version(raw),
+            b"cupti_version" => self.versions.cupti = version(),
+            b"hip_runtime_version" => self.versions.hip_runtime = hip_version(raw),
+            b"hip_driver_version" => self.versions.hip_driver = hip_version(raw),
+            b"deviceProperties" | b"computeProperties" => self.devices = devices(raw),
+            b"distributedInfo" => self.take_distributed(raw),
+            _ => {}
+        }
+    }
+
+    fn take_distributed(&mut self, raw: &[u8]) {
+        for_members(raw, |key, value| match key {
+            b"rank" => self.rank = parse_u64(value.raw).and_then(|v| u32::try_from(v).ok()),
+            b"world_size" => self.world_size = parse_u64(value.raw).and_then(|v| u32::try_from(v).ok()),
+            b"backend" if value.kind == ValueKind::String => self.backend = Some(unescape(value.raw).0.chars().take(64).collect()),
+            _ => {}
+        });
+    }
+
+    /// Adds what a later part of the same file says.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.base_ns = other.base_ns.or(self.base_ns);
+        if !other.devices.is_empty() {
+            self.devices = other.devices;
+        }
+        self.rank = other.rank.or(self.rank);
+        self.world_size = other.world_size.or(self.world_size);
+        self.backend = other.backend.or(self.backend.take());
+        let (mine, theirs) = (&mut self.versions, other.versions);
+        mine.cuda_runtime = theirs.cuda_runtime.or(mine.cuda_runtime.take());
+        mine.cuda_driver = theirs.cuda_driver.or(mine.cuda_driver.take());
+        mine.cupti = theirs.cupti.or(mine.cupti.take());
+        mine.hip_runtime = theirs.hip_runtime.or(mine.hip_runtime.take());
+        mine.hip_driver = theirs.hip_driver.or(mine.hip_driver.take());
+        self.recorded.shapes |= other.recorded.shapes;
+        self.recorded.memory |= other.recorded.memory;
+        self.recorded.stacks |= other.recorded.stacks;
+        self.recorded.modules |= other.recorded.modules;
+        self.keys.extend(other.keys);
+        self.problems.extend(other.problems);
+    }
+}
+
+fn is_on(raw: &[u8]) -> bool {
+    matches!(raw, b"1" | b"true")
+}
+
+/// CUDA packs versions as 1000 * major + 10 * minor.
+fn cuda_version(raw: &[u8]) -> Option<String> {
+    let packed = parse_u64(raw)?;
+    Some(format!("{}.{}", packed / 1000, packed % 1000 / 10))
+}
+
+/// HIP packs versions as 10,000,000 * major + 100,000 * minor + patch.
+fn hip_version(raw: &[u8]) -> Option<String> {
+    let packed = parse_u64(raw)?;
+    Some(format!("{}.{}", packed / 10_000_000, packed / 100_000 % 100))
+}
+
+/// Calls `each` for the members of a raw object; stops silently at damage (the raw value was balanced already).
+fn for_members<'a>(raw: &'a [u8], mut each: impl FnMut(&[u8], Value<'a>)) {
+    let mut cursor = Cursor::new(raw, Vec::new());
+    if !matches!(cursor.take_structural(), Some((_, b'{'))) {
+        return;
+    }
+    while let Ok(Some((key, after))) = cursor.key() {
+        let Ok(value) = cursor.value(after) else { return };
+        each(key, value);
+    }
+}
+
+/// Devices a trace may describe at most; real machines have 16.
+const MAX_DEVICES: usize = 1024;
+
+fn devices(raw: &[u8]) -> Vec<(i64, DeviceProperties)> {
+    let mut out = Vec::new();
+    let mut cursor = Cursor::new(raw, Vec::new());
+    if !matches!(cursor.take_structural(), Some((_, b'['))) {
+        return out;
+    }
+    while let Some((_, b'{')) = cursor.take_structural() {
+        let mut id = out.len() as i64;
+        let mut device = DeviceProperties::default();
+        let (mut major, mut minor) = (None, None);
+        loop {
+            let (key, after) = match cursor.key() {
+                Ok(Some(found)) => found,
+                Ok(None) => break,
+                Err(_) => return out,
+            };
+            let Ok(value) = cursor.value(after) else { return out };
+            let number = || parse_u64(value.raw);
+            let small = || number().and_then(|v| u32::try_from(v).ok());
+            match key {
+                b"id" => id = parse_i64(value.raw).unwrap_or(id),
+                b"name" => device.name = Some(unescape(value.raw).0.chars().take(256).collect()),
+                b"totalGlobalMem" => device.memory_bytes = number(),
+                b"numSms" | b"multiProcessorCount" => device.sm_count = small(),
+                b"computeMajor" => major = small(),
+                b"computeMinor" => minor = small(),
+                b"maxThreadsPerMultiprocessor" | b"maxThreadsPerMultiProcessor" => device.max_threads_per_sm = small(),
+                b"regsPerMultiprocessor" => device.registers_per_sm = small(),
+                b"sharedMemPerMultiprocessor" | b"maxSharedMemoryPerMultiProcessor" => device.shared_bytes_per_sm = number(),
+                b"warpSize" => device.warp_size = small(),
+                _ => {}
+            }
+        }
+        device.compute_capability = major.zip(minor);
+        out.push((id, device));
+        if out.len() == MAX_DEVICES {
+            break;
+        }
+    }
+    out
+}

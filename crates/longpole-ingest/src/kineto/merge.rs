@@ -1,0 +1,199 @@
+//! Rows of the workers into the trace, in file order.
+//!
+//! Ids are translated when a row first uses them, so the trace's ids follow the file and not the workers: the same trace
+//! comes out of one worker and of many.
+
+use longpole_trace::{
+    Activity, ApiCall, Detail, DetailId, EventWindow, GraphNode, GraphNodeId, HostOp, Lane, LaneId, MemoryEvent, ProblemCode, Problems,
+    PythonFrame, Range, StrId, ThreadId, Tid, TraceBuilder,
+};
+
+use super::local::{NewBytes, RawLane};
+use super::worker::Rows;
+use crate::json::{canonical, unescape};
+
+/// Not translated yet.
+const UNSET: u32 = u32::MAX;
+
+/// Local numbers of one kind: their values, and their ids in the trace once used.
+#[derive(Debug)]
+struct Translation<V> {
+    values: Vec<V>,
+    ids: Vec<u32>,
+}
+
+impl<V> Default for Translation<V> {
+    fn default() -> Self {
+        Self { values: Vec::new(), ids: Vec::new() }
+    }
+}
+
+impl<V> Translation<V> {
+    fn extend(&mut self, values: impl Iterator<Item = V>) {
+        self.values.extend(values);
+        self.ids.resize(self.values.len(), UNSET);
+    }
+
+    #[inline]
+    fn get(&mut self, local: u32, make: impl FnOnce(&V) -> u32) -> u32 {
+        let id = &mut self.ids[local as usize];
+        if *id == UNSET {
+            *id = make(&self.values[local as usize]);
+        }
+        *id
+    }
+}
+
+/// What one worker's local numbers mean.
+#[derive(Debug, Default)]
+struct WorkerIds {
+    texts: Translation<Box<[u8]>>,
+    values: Translation<Box<[u8]>>,
+    threads: Translation<(i64, Tid)>,
+    lanes: Translation<RawLane>,
+    details: Translation<Detail>,
+    graph_nodes: Translation<GraphNode>,
+}
+
+/// Adds the rows of one file to a trace.
+#[derive(Debug)]
+pub(super) struct Merger<'b> {
+    builder: &'b mut TraceBuilder,
+    rank: u32,
+    workers: Vec<WorkerIds>,
+    /// Activities with both an external id and a correlation, and those where the two are equal.
+    pub(super) ids_compared: u64,
+    pub(super) ids_equal: u64,
+    pub(super) problems: Problems,
+    /// First to last time stamp of this file.
+    pub(super) window: EventWindow,
+    /// Events of this file.
+    pub(super) events: u64,
+    /// Names from metadata events; applied at the end, since they may stand before the rows of their threads.
+    thread_names: Vec<(i64, Tid, StrId)>,
+    process_names: Vec<(i64, StrId)>,
+}
+
+fn boxed(bytes: &NewBytes) -> impl Iterator<Item = Box<[u8]>> {
+    bytes.iter().map(Box::from)
+}
+
+impl<'b> Merger<'b> {
+    pub(super) fn new(builder: &'b mut TraceBuilder, rank: u32, workers: usize) -> Self {
+        let workers = (0..workers).map(|_| WorkerIds::default()).collect();
+        Self {
+            builder,
+            rank,
+            workers,
+            ids_compared: 0,
+            ids_equal: 0,
+            problems: Problems::default(),
+            window: EventWindow::default(),
+            events: 0,
+            thread_names: Vec::new(),
+            process_names: Vec::new(),
+        }
+    }
+
+    /// Learns the new local numbers of a segment; must be called for every segment of a worker, in order, even when its
+    /// rows are not used.
+    pub(super) fn learn(&mut self, worker: usize, rows: &Rows) {
+        let ids = &mut self.workers[worker];
+        ids.texts.extend(boxed(&rows.new.texts));
+        ids.values.extend(boxed(&rows.new.values));
+        ids.threads.extend(rows.new.threads.iter().cloned());
+        ids.lanes.extend(rows.new.lanes.iter().copied());
+        ids.details.extend(rows.new.details.iter().copied());
+        ids.graph_nodes.extend(rows.new.graph_nodes.iter().copied());
+    }
+
+    /// Adds a segment's rows.
+    pub(super) fn add(&mut self, worker: usize, rows: &mut Rows) {
+        let (builder, rank) = (&mut *self.builder, self.rank);
+        let problems = &mut self.problems;
+        let ids = &mut self.workers[worker];
+        problems.extend(std::mem::take(&mut rows.problems));
+        macro_rules! text {
+            ($id:expr) => {
+                StrId(ids.texts.get($id.0, |raw| {
+                    let (text, replaced) = unescape(raw);
+                    if replaced {
+                        problems.add(ProblemCode::BadUtf8, None, || Some(text.chars().take(80).collect()));
+                    }
+                    builder.trace_mut().strings.intern(&text).0
+                }))
+            };
+        }
+        macro_rules! value {
+            ($id:expr) => {
+                $id.map(|id: StrId| StrId(ids.values.get(id.0, |raw| builder.trace_mut().strings.intern(&canonical(raw)).0)))
+            };
+        }
+        macro_rules! thread {
+            ($id:expr) => {
+                ThreadId(ids.threads.get($id.0, |(pid, tid)| {
+                    let process = builder.process(rank, *pid);
+                    builder.thread(process, tid.clone()).0
+                }))
+            };
+        }
+        for row in rows.host_ops.drain(..) {
+            let (name, thread) = (text!(row.name), thread!(row.thread));
+            let (shapes, types) = (value!(row.shapes), value!(row.types));
+            builder.push_host_op(HostOp { name, thread, shapes, types, ..row });
+        }
+        for row in rows.api_calls.drain(..) {
+            let (name, thread) = (text!(row.name), thread!(row.thread));
+            builder.push_api_call(ApiCall { name, thread, ..row });
+        }
+        for row in rows.activities.drain(..) {
+            let name = text!(row.name);
+            let lane = LaneId(ids.lanes.get(row.lane.0, |raw| {
+                let device = builder.device(rank, raw.ordinal);
+                builder.lane(Lane { device, context: raw.context, stream: raw.stream }).0
+            }));
+            let detail = row.detail.map(|id| DetailId(ids.details.get(id.0, |detail| builder.detail(*detail).0)));
+            let graph_node = row.graph_node.map(|id| GraphNodeId(ids.graph_nodes.get(id.0, |node| builder.graph_node(*node).0)));
+            if let (Some(external), Some(correlation)) = (row.external_id, row.correlation) {
+                self.ids_compared += 1;
+                self.ids_equal += u64::from(external == correlation);
+            }
+            builder.push_activity(Activity { name, lane, detail, graph_node, ..row });
+        }
+        for row in rows.ranges.drain(..) {
+            let (name, thread) = (text!(row.name), thread!(row.thread));
+            builder.push_range(Range { name, thread, ..row });
+        }
+        for row in rows.memory.drain(..) {
+            let thread = thread!(row.thread);
+            builder.push_memory_event(MemoryEvent { thread, ..row });
+        }
+        for row in rows.frames.drain(..) {
+            let (name, thread) = (text!(row.name), thread!(row.thread));
+            builder.push_frame(PythonFrame { name, thread, ..row });
+        }
+        for mut row in rows.overheads.drain(..) {
+            row.name = text!(row.name);
+            builder.push_overhead(row);
+        }
+        for (thread, name) in rows.thread_names.drain(..) {
+            let (pid, tid) = ids.threads.values[thread.index()].clone();
+            self.thread_names.push((pid, tid, text!(name)));
+        }
+        for (pid, name) in rows.process_names.drain(..) {
+            self.process_names.push((pid, text!(name)));
+        }
+        self.window.merge(rows.window);
+        self.events += rows.events;
+    }
+
+    /// Names the threads and processes that have rows (metadata also describes device rows, which are no threads).
+    pub(super) fn apply_names(&mut self) {
+        for (pid, tid, name) in self.thread_names.drain(..) {
+            self.builder.name_thread(self.rank, pid, tid, name);
+        }
+        for (pid, name) in self.process_names.drain(..) {
+            self.builder.name_process(self.rank, pid, name);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! PyTorch (Kineto) Chrome traces of every era, and what other tools rewrote of them.
+//!
+//! The input is cut into segments near fixed offsets ([`segment`]); workers parse segments into rows ([`event`],
+//! [`worker`]) with ids of their own; the merging thread takes them in file order, checks that each segment really ended
+//! where the next began, and re-reads the few that were cut inside an event ([`pipeline`], [`merge`]). So the result does
+//! not depend on the number of threads, on the layout, or on how the bytes arrived.
+
+mod category;
+mod envelope;
+mod event;
+mod local;
+mod merge;
+mod pipeline;
+mod segment;
+mod worker;
+
+pub(crate) use pipeline::{FileFacts, read};
+pub(crate) use segment::{Counting, FileSource, StreamSource};

@@ -1,0 +1,291 @@
+//! Workers, and the merging thread that keeps file order.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use crossbeam_channel::{Receiver, Sender};
+use longpole_trace::{DeviceProperties, EventWindow, ProblemCode, Problems, Recorded, TraceBuilder, Versions};
+
+use super::envelope::Envelope;
+use super::merge::Merger;
+use super::segment::{Segment, SegmentSource, event_start};
+use super::worker::{End, Place, Rows, Worker};
+use crate::json::Cursor;
+
+/// An event longer than this that does not end is damage, not data.
+const MAX_EVENT: usize = 64 << 20;
+/// Metadata after the events is read up to this many bytes.
+const MAX_TAIL: usize = 64 << 20;
+
+/// A parsed segment on its way to the merging thread, with its bytes, which it may have to read again.
+#[derive(Debug, Default)]
+struct Parsed {
+    worker: usize,
+    segment: Segment,
+    rows: Rows,
+    end: Option<End>,
+    failure: Option<io::Error>,
+}
+
+/// What one file said beside its events.
+#[derive(Debug, Default)]
+pub(crate) struct FileFacts {
+    /// Absolute time of time stamp 0.
+    pub(crate) base_ns: Option<i64>,
+    /// (device number, properties).
+    pub(crate) devices: Vec<(i64, DeviceProperties)>,
+    /// Rank, world size and back end, as far as the file says.
+    pub(crate) rank: Option<u32>,
+    pub(crate) world_size: Option<u32>,
+    pub(crate) backend: Option<String>,
+    pub(crate) versions: Versions,
+    pub(crate) recorded: Recorded,
+    /// Top-level keys other than the events, the first few.
+    pub(crate) keys: Vec<String>,
+    /// The document has an event array.
+    pub(crate) has_events: bool,
+    /// `External id` repeats the correlation number.
+    pub(crate) external_id_is_correlation: bool,
+    /// Events read.
+    pub(crate) events: u64,
+    /// First to last time stamp, as written.
+    pub(crate) window: EventWindow,
+    /// Bytes read, decompressed.
+    pub(crate) bytes: u64,
+    pub(crate) problems: Problems,
+}
+
+/// Reads one file's events into `builder`, as its recording `rank`.
+pub(crate) fn read(
+    source: &dyn SegmentSource,
+    threads: usize,
+    builder: &mut TraceBuilder,
+    rank: u32,
+    progress: &(dyn Fn(u64) + Sync),
+) -> io::Result<FileFacts> {
+    let threads = threads.max(1);
+    let (parsed_in, parsed_out) = crossbeam_channel::unbounded::<Parsed>();
+    // A fixed set of buffers goes round: workers that run ahead of the merging thread wait for one.
+    let (free_in, free_out) = crossbeam_channel::unbounded::<Parsed>();
+    for _ in 0..threads * 2 + 2 {
+        let _ = free_in.send(Parsed::default());
+    }
+    std::thread::scope(|scope| {
+        for worker in 0..threads {
+            let (free, parsed) = (free_out.clone(), parsed_in.clone());
+            scope.spawn(move || work(worker, source, &free, &parsed));
+        }
+        drop((free_out, parsed_in));
+        let merging = Merging::new(builder, rank, threads);
+        merging.run(&parsed_out, free_in, progress)
+    })
+}
+
+/// Parses segments until the source, the buffers or the merging thread end.
+fn work(worker: usize, source: &dyn SegmentSource, free: &Receiver<Parsed>, parsed: &Sender<Parsed>) {
+    let mut parser = Worker::default();
+    while let Ok(mut item) = free.recv() {
+        item.worker = worker;
+        match source.next(&mut item.segment) {
+            Ok(false) => return,
+            Err(error) => {
+                item.failure = Some(error);
+                // Nobody listens any more when the merging thread gave up first.
+                let _ = parsed.send(item);
+                return;
+            }
+            Ok(true) => {
+                let place = if item.segment.offset == 0 { Place::Head } else { Place::Events };
+                let (offset, mut rows) = (item.segment.offset, std::mem::take(&mut item.rows));
+                item.end = Some(parser.parse(item.segment.bytes(), offset, place, &mut rows));
+                item.rows = rows;
+                if parsed.send(item).is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Where the merging thread stands.
+#[derive(Debug)]
+enum Stage {
+    /// Between two events, or at the very beginning.
+    Aligned,
+    /// Inside an event (or the head) that began in these bytes, at this offset of the input.
+    Inside { place: Place, bytes: Vec<u8>, offset: u64 },
+    /// Behind the event array; the rest of the document so far.
+    Tail(Vec<u8>),
+    /// The document is no event list.
+    NotEvents,
+}
+
+/// The merging thread's state.
+struct Merging<'b> {
+    merger: Merger<'b>,
+    /// Re-reads what was cut inside an event; its id is one past the workers'.
+    own: Worker,
+    own_id: usize,
+    own_rows: Rows,
+    stage: Stage,
+    envelope: Envelope,
+    has_events: bool,
+    bytes: u64,
+}
+
+impl<'b> Merging<'b> {
+    fn new(builder: &'b mut TraceBuilder, rank: u32, threads: usize) -> Self {
+        Self {
+            merger: Merger::new(builder, rank, threads + 1),
+            own: Worker::default(),
+            own_id: threads,
+            own_rows: Rows::default(),
+            stage: Stage::Aligned,
+            envelope: Envelope::default(),
+            has_events: false,
+            bytes: 0,
+        }
+    }
+
+    fn run(mut self, parsed: &Receiver<Parsed>, free: Sender<Parsed>, progress: &(dyn Fn(u64) + Sync)) -> io::Result<FileFacts> {
+        let mut waiting = BTreeMap::new();
+        let mut next = 0;
+        let mut failure = None;
+        for mut item in parsed {
+            if let Some(error) = item.failure.take() {
+                failure = Some(error);
+                continue;
+            }
+            waiting.insert(item.segment.index, item);
+            while let Some(mut item) = waiting.remove(&next) {
+                next += 1;
+                self.take(&mut item);
+                progress(item.segment.consumed);
+                // The workers may be done; then the buffer is simply dropped.
+                let _ = free.send(item);
+            }
+        }
+        drop(free);
+        self.finish(failure)
+    }
+
+    fn take(&mut self, item: &mut Parsed) {
+        self.merger.learn(item.worker, &item.rows);
+        self.bytes = self.bytes.max(item.segment.offset + item.segment.bytes().len() as u64);
+        if item.segment.bytes().is_empty() {
+            return;
+        }
+        match std::mem::replace(&mut self.stage, Stage::Aligned) {
+            Stage::Aligned => {
+                let end = item.end.unwrap_or(End::Complete);
+                let (place, offset) = (if item.segment.offset == 0 { Place::Head } else { Place::Events }, item.segment.offset);
+                self.merger.add(item.worker, &mut item.rows);
+                self.envelope.merge(std::mem::take(&mut item.rows.envelope));
+                self.after(end, item.segment.bytes(), offset, place);
+            }
+            Stage::Inside { place, mut bytes, offset } => {
+                bytes.extend_from_slice(item.segment.bytes());
+                self.reread(&bytes, offset, place);
+            }
+            Stage::Tail(mut bytes) => {
+                let room = MAX_TAIL.saturating_sub(bytes.len());
+                let more = item.segment.bytes();
+                bytes.extend_from_slice(&more[..more.len().min(room)]);
+                self.stage = Stage::Tail(bytes);
+            }
+            Stage::NotEvents => self.stage = Stage::NotEvents,
+        }
+    }
+
+    /// Parses bytes on this thread.
+    fn reread(&mut self, bytes: &[u8], offset: u64, place: Place) {
+        let mut rows = std::mem::take(&mut self.own_rows);
+        let end = self.own.parse(bytes, offset, place, &mut rows);
+        self.merger.learn(self.own_id, &rows);
+        self.merger.add(self.own_id, &mut rows);
+        self.envelope.merge(std::mem::take(&mut rows.envelope));
+        self.own_rows = rows;
+        self.after(end, bytes, offset, place);
+    }
+
+    /// Sets the stage after a segment that was parsed and merged.
+    fn after(&mut self, end: End, bytes: &[u8], offset: u64, place: Place) {
+        self.has_events |= !matches!(end, End::NoEvents | End::Incomplete(0)) || place == Place::Events;
+        self.stage = match end {
+            End::Complete => Stage::Aligned,
+            End::NoEvents => Stage::NotEvents,
+            End::Closed(at) => Stage::Tail(bytes[at..].to_vec()),
+            End::Incomplete(at) if bytes.len() - at <= MAX_EVENT => {
+                let place = if at == 0 { place } else { Place::Events };
+                Stage::Inside { place, bytes: bytes[at..].to_vec(), offset: offset + at as u64 }
+            }
+            End::Incomplete(at) => {
+                self.abandon(bytes, at, offset);
+                return;
+            }
+        };
+    }
+
+    /// Gives up on an event that does not end, and goes on behind it.
+    fn abandon(&mut self, bytes: &[u8], at: usize, offset: u64) {
+        self.merger.problems.add(ProblemCode::MalformedEvent, Some(offset + at as u64), || Some("an event that does not end".to_owned()));
+        match event_start(bytes, at + 1, bytes.len()) {
+            Some(next) => self.reread(&bytes[next..], offset + next as u64, Place::Events),
+            None => self.stage = Stage::Aligned,
+        }
+    }
+
+    fn finish(mut self, failure: Option<io::Error>) -> io::Result<FileFacts> {
+        let stage = std::mem::replace(&mut self.stage, Stage::Aligned);
+        let truncated = match stage {
+            Stage::Tail(bytes) => {
+                let mut tail = Envelope::default();
+                let bare_array = bytes.iter().all(u8::is_ascii_whitespace);
+                let whole = bare_array || tail.read_tail(&mut Cursor::new(&bytes, Vec::new()));
+                self.envelope.merge(tail);
+                !whole && bytes.len() < MAX_TAIL
+            }
+            Stage::NotEvents => false,
+            // The last event is often a whole line short of its closing brackets; whatever was complete was taken.
+            Stage::Inside { .. } | Stage::Aligned => true,
+        };
+        if let Some(error) = failure {
+            // A damaged compressed stream still gave the bytes before the damage; with nothing read, the error stands.
+            if self.bytes == 0 {
+                return Err(error);
+            }
+            if truncated {
+                let offset = Some(self.bytes);
+                self.merger.problems.add(ProblemCode::DamagedCompression, offset, || Some(error.to_string()));
+            }
+        }
+        self.merger.apply_names();
+        if truncated && self.has_events && self.bytes > 0 {
+            self.merger.problems.add(ProblemCode::Truncated, Some(self.bytes), || None);
+            if let Some((_, last)) = self.merger.window.bounds() {
+                self.merger.problems.note_time(ProblemCode::Truncated, last);
+            }
+        }
+        let envelope = self.envelope;
+        let mut problems = self.merger.problems;
+        problems.extend(envelope.problems);
+        // All of them, give or take a collision: see the format notes on traces of 2022 to 2024.
+        let external_id_is_correlation = self.merger.ids_compared > 0 && self.merger.ids_equal * 100 >= self.merger.ids_compared * 99;
+        Ok(FileFacts {
+            base_ns: envelope.base_ns,
+            devices: envelope.devices,
+            rank: envelope.rank,
+            world_size: envelope.world_size,
+            backend: envelope.backend,
+            versions: envelope.versions,
+            recorded: envelope.recorded,
+            keys: envelope.keys,
+            has_events: self.has_events,
+            external_id_is_correlation,
+            events: self.merger.events,
+            window: self.merger.window,
+            bytes: self.bytes,
+            problems,
+        })
+    }
+}

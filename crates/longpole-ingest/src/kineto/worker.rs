@@ -1,0 +1,354 @@
+//! A worker: segments in, rows with local ids out.
+
+use longpole_trace::{
+    Activity, ActivityKind, ApiCall, Detail, DetailId, EventWindow, GraphNode, GraphNodeId, HostOp, LaneId, LaunchConfig, MemcpyKind,
+    MemoryEvent, MemoryPlace, Ns, Overhead, ProblemCode, Problems, PythonFrame, Range, StrId, ThreadId, Tid, Transfer,
+};
+
+use super::category::{Category, is_annotation_name};
+use super::envelope::{Envelope, Head};
+use super::event::{self, Args, Event};
+use super::local::{Locals, NewLocals, RawLane};
+use super::segment::event_start;
+use crate::json::{Cursor, Damage, Decimal, Value, parse_decimal_ns, unescape};
+
+/// Rows of one segment. Ids are the worker's own.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    pub(super) new: NewLocals,
+    pub(super) host_ops: Vec<HostOp>,
+    pub(super) api_calls: Vec<ApiCall>,
+    pub(super) activities: Vec<Activity>,
+    pub(super) ranges: Vec<Range>,
+    pub(super) memory: Vec<MemoryEvent>,
+    pub(super) frames: Vec<PythonFrame>,
+    pub(super) overheads: Vec<Overhead>,
+    /// (thread, name) from metadata events.
+    pub(super) thread_names: Vec<(ThreadId, StrId)>,
+    /// (pid, name) from metadata events.
+    pub(super) process_names: Vec<(i64, StrId)>,
+    pub(super) window: EventWindow,
+    pub(super) events: u64,
+    pub(super) problems: Problems,
+    pub(super) envelope: Envelope,
+}
+
+impl Rows {
+    fn clear(&mut self) {
+        self.host_ops.clear();
+        self.api_calls.clear();
+        self.activities.clear();
+        self.ranges.clear();
+        self.memory.clear();
+        self.frames.clear();
+        self.overheads.clear();
+        self.thread_names.clear();
+        self.process_names.clear();
+        self.window = EventWindow::default();
+        self.events = 0;
+        self.problems = Problems::default();
+        self.envelope = Envelope::default();
+    }
+}
+
+/// Where a segment's bytes begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// At the beginning of the input.
+    Head,
+    /// Between two events.
+    Events,
+}
+
+/// How a segment ended. Offsets are within the segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// Between two events.
+    Complete,
+    /// Inside the event (or the head) that begins here.
+    Incomplete(usize),
+    /// The event array was closed just before this offset.
+    Closed(usize),
+    /// The input's top level has no event array (or is no JSON at all).
+    NoEvents,
+}
+
+/// Parses segments, one at a time.
+#[derive(Debug, Default)]
+pub(super) struct Worker {
+    locals: Locals,
+    scratch: Vec<u32>,
+}
+
+impl Worker {
+    /// Parses one segment; `offset` is where it begins in the input.
+    pub(super) fn parse(&mut self, bytes: &[u8], offset: u64, place: Place, rows: &mut Rows) -> End {
+        rows.clear();
+        let mut cursor = Cursor::new(bytes, std::mem::take(&mut self.scratch));
+        let end = self.parse_with(&mut cursor, offset, place, rows);
+        self.scratch = cursor.into_scratch();
+        self.locals.take_new(&mut rows.new);
+        end
+    }
+
+    fn parse_with<'a>(&mut self, cursor: &mut Cursor<'a>, offset: u64, place: Place, rows: &mut Rows) -> End {
+        if place == Place::Head {
+            match rows.envelope.read_head(cursor) {
+                Head::Events => {}
+                Head::NoEvents => return End::NoEvents,
+                Head::Incomplete => return End::Incomplete(0),
+            }
+        }
+        let mut event = Event::<'a>::default();
+        loop {
+            let start = match cursor.peek_structural() {
+                None => return End::Complete,
+                Some((at, b']')) => {
+                    cursor.take_structural();
+                    return End::Closed(at + 1);
+                }
+                Some((at, _)) => at,
+            };
+            let read = match cursor.take_structural() {
+                Some((_, b'{')) => event::read(cursor, &mut event),
+                _ => Err(Damage::Malformed(start)),
+            };
+            match read {
+                Ok(()) => {
+                    rows.events += 1;
+                    self.keep(&event, offset + start as u64, rows);
+                    if self.locals.texts.is_full() || self.locals.values.is_full() {
+                        // Over a gibibyte of distinct names: hostile or hopeless; what was read so far stands.
+                        rows.problems.add(ProblemCode::Truncated, Some(offset + start as u64), || None);
+                        return End::Complete;
+                    }
+                }
+                Err(Damage::Incomplete) => return End::Incomplete(start),
+                Err(Damage::Malformed(at)) => {
+                    rows.problems.add(ProblemCode::MalformedEvent, Some(offset + start as u64), || excerpt(cursor.bytes(), at));
+                    match event_start(cursor.bytes(), start + 1, cursor.bytes().len()) {
+                        Some(next) => cursor.restart(next),
+                        None => return End::Complete,
+                    }
+                }
+            }
+        }
+    }
+
+    /// Turns an event into a row.
+    fn keep(&mut self, event: &Event<'_>, offset: u64, rows: &mut Rows) {
+        match event.phase {
+            b'X' => self.keep_complete(event, offset, rows),
+            b'i' | b'I' | b'n' | b'R' if event.name == b"[memory]" => self.keep_memory(event, offset, rows),
+            b'M' => self.keep_metadata(event, rows),
+            // Flow arrows repeat what correlation says; other instants mark the profiler's own doings.
+            b's' | b't' | b'f' | b'i' | b'I' | b'n' | b'R' => {}
+            phase => {
+                rows.problems
+                    .add(ProblemCode::UnusedEventKind, Some(offset), || Some(format!("ph {}", char::from(phase).escape_default())));
+            }
+        }
+    }
+
+    fn keep_complete(&mut self, event: &Event<'_>, offset: u64, rows: &mut Rows) {
+        let category = event.category.unwrap_or(Category::Unknown);
+        if category == Category::Bookkeeping {
+            return;
+        }
+        let (Some(start), Some(dur)) = (time(event.ts, offset, rows), time(event.dur, offset, rows)) else {
+            rows.problems.add(ProblemCode::MissingTime, Some(offset), || Some(unescape(event.name).0.into_owned()));
+            return;
+        };
+        let dur = if dur < Ns::ZERO {
+            rows.problems.add(ProblemCode::NegativeDuration, Some(offset), || Some(unescape(event.name).0.into_owned()));
+            Ns::ZERO
+        } else {
+            dur
+        };
+        if category != Category::Overhead {
+            rows.window.include(start, start + dur);
+        }
+        let args = &event.args;
+        match category {
+            Category::HostOp => self.keep_op(event, start, dur, rows),
+            Category::HostOpOrAnnotation if !is_annotation_name(event.name) => self.keep_op(event, start, dur, rows),
+            Category::HostOpOrAnnotation | Category::Annotation => {
+                let (name, thread) = (self.text(event.name), self.thread(event));
+                rows.ranges.push(Range { name, thread, start, dur });
+            }
+            Category::Api => {
+                let (name, thread) = (self.text(event.name), self.thread(event));
+                let (correlation, external_id) = (args.correlation, args.external_id);
+                rows.api_calls.push(ApiCall { name, thread, start, dur, correlation, external_id });
+            }
+            Category::Python => {
+                let (name, thread) = (self.text(event.name), self.thread(event));
+                rows.frames.push(PythonFrame { name, thread, start, dur });
+            }
+            Category::Overhead => {
+                let name = self.text(event.name);
+                rows.overheads.push(Overhead { name, start, dur });
+            }
+            Category::Kernel => self.keep_activity(event, ActivityKind::Kernel, start, dur, rows),
+            Category::Memcpy => self.keep_activity(event, ActivityKind::Memcpy, start, dur, rows),
+            Category::Memset => self.keep_activity(event, ActivityKind::Memset, start, dur, rows),
+            Category::Unknown if args.correlation.is_some() && (args.stream.is_some() || args.device.is_some()) => {
+                self.keep_activity(event, ActivityKind::Other, start, dur, rows);
+            }
+            Category::Unknown => {
+                rows.problems.add(ProblemCode::UnknownCategory, Some(offset), || Some(unescape(event.cat).0.into_owned()));
+            }
+            Category::TimedOnly | Category::Bookkeeping => {}
+        }
+    }
+
+    fn keep_op(&mut self, event: &Event<'_>, start: Ns, dur: Ns, rows: &mut Rows) {
+        let (name, thread) = (self.text(event.name), self.thread(event));
+        let shapes = event.args.shapes.map(|raw| StrId(self.locals.values.intern(raw)));
+        let types = event.args.types.map(|raw| StrId(self.locals.values.intern(raw)));
+        rows.host_ops.push(HostOp { name, thread, start, dur, external_id: event.args.external_id, shapes, types });
+    }
+
+    fn keep_activity(&mut self, event: &Event<'_>, kind: ActivityKind, start: Ns, dur: Ns, rows: &mut Rows) {
+        let args = &event.args;
+        let name = self.text(event.name);
+        let lane = RawLane {
+            ordinal: args.device.or_else(|| event::number(event.pid)).unwrap_or(0),
+            context: args.context,
+            stream: args.stream.or_else(|| event::stream_number(event.tid)).unwrap_or(0),
+        };
+        let lane = LaneId(self.locals.lanes.intern(lane));
+        let detail = detail(kind, event.name, args).map(|detail| DetailId(self.locals.details.intern(detail)));
+        // The node number may be absent or repeated from graph to graph; the pair names it.
+        let graph_node = match (args.graph, args.graph_node) {
+            (None, None) => None,
+            (graph, node) => {
+                let node = GraphNode { graph: graph.unwrap_or(0), node: node.unwrap_or(0) };
+                Some(GraphNodeId(self.locals.graph_nodes.intern(node)))
+            }
+        };
+        let (correlation, external_id) = (args.correlation, args.external_id);
+        rows.activities.push(Activity { kind, name, lane, start, dur, correlation, external_id, detail, graph_node });
+    }
+
+    fn keep_memory(&mut self, event: &Event<'_>, offset: u64, rows: &mut Rows) {
+        let args = &event.args;
+        let (Some(start), Some(bytes)) = (time(event.ts, offset, rows), args.memory_bytes) else {
+            rows.problems.add(ProblemCode::MissingTime, Some(offset), || Some("[memory]".to_owned()));
+            return;
+        };
+        rows.window.include(start, start);
+        let thread = self.thread(event);
+        // c10::DeviceType 0 is the CPU; MKLDNN (5) and IDEEP (7) tensors live there too. Without a type, a device number
+        // below zero means the CPU.
+        let host = match args.memory_device_type {
+            Some(0 | 5 | 7) => true,
+            Some(_) => false,
+            None => args.memory_device.is_none_or(|device| device < 0),
+        };
+        rows.memory.push(MemoryEvent {
+            thread,
+            start,
+            bytes,
+            place: if host { MemoryPlace::Host } else { MemoryPlace::Device },
+            device: args.memory_device.filter(|_| !host).and_then(|device| u32::try_from(device).ok()),
+            total_allocated: args.total_allocated,
+            total_reserved: args.total_reserved,
+        });
+    }
+
+    fn keep_metadata(&mut self, event: &Event<'_>, rows: &mut Rows) {
+        let Some(label) = event.args.label else { return };
+        match event.name {
+            b"thread_name" => {
+                let (thread, label) = (self.thread(event), self.text(label));
+                rows.thread_names.push((thread, label));
+            }
+            b"process_name" => {
+                if let Some(pid) = event::number(event.pid) {
+                    let label = self.text(label);
+                    rows.process_names.push((pid, label));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn text(&mut self, raw: &[u8]) -> StrId {
+        StrId(self.locals.texts.intern(raw))
+    }
+
+    #[inline]
+    fn thread(&mut self, event: &Event<'_>) -> ThreadId {
+        let pid = event::number(event.pid).unwrap_or(-1);
+        let tid = match event::number(event.tid) {
+            Some(number) => Tid::Number(number),
+            None => Tid::Text(unescape(event.tid.map_or(b"".as_slice(), |v: Value<'_>| v.raw)).0.into_owned()),
+        };
+        ThreadId(self.locals.threads.intern((pid, tid)))
+    }
+}
+
+/// A time or duration, if there is a readable one.
+#[inline]
+fn time(raw: Option<&[u8]>, offset: u64, rows: &mut Rows) -> Option<Ns> {
+    match parse_decimal_ns(raw?) {
+        Decimal::Ns(ns) => Some(Ns(ns)),
+        Decimal::NotFinite => {
+            rows.problems
+                .add(ProblemCode::NotANumber, Some(offset), || Some(String::from_utf8_lossy(raw.unwrap_or_default()).into_owned()));
+            None
+        }
+        Decimal::Invalid => None,
+    }
+}
+
+fn detail(kind: ActivityKind, name: &[u8], args: &Args<'_>) -> Option<Detail> {
+    match kind {
+        ActivityKind::Kernel | ActivityKind::Other => {
+            let launch =
+                LaunchConfig { grid: args.grid, block: args.block, registers_per_thread: args.registers, shared_bytes: args.shared_bytes };
+            (launch != LaunchConfig::default()).then_some(Detail::Launch(launch))
+        }
+        ActivityKind::Memcpy | ActivityKind::Memset => {
+            let (direction, pageable) = copy_direction(name, args.copy_kind);
+            Some(Detail::Transfer(Transfer { bytes: args.bytes, kind: direction, pageable }))
+        }
+    }
+}
+
+/// How names (`Memcpy HtoD (...)`) and ROCm's `kind` argument spell directions.
+const DIRECTIONS: [(&[u8], &[u8], MemcpyKind); 5] = [
+    (b"HtoD", b"HostToDevice", MemcpyKind::HostToDevice),
+    (b"DtoH", b"DeviceToHost", MemcpyKind::DeviceToHost),
+    (b"DtoD", b"DeviceToDevice", MemcpyKind::DeviceToDevice),
+    (b"PtoP", b"PeerToPeer", MemcpyKind::PeerToPeer),
+    (b"HtoH", b"HostToHost", MemcpyKind::HostToHost),
+];
+
+/// Direction and host memory of a copy: `Memcpy HtoD (Pageable -> Device)`, or ROCm's `kind` argument.
+fn copy_direction(name: &[u8], kind: Option<&[u8]>) -> (MemcpyKind, Option<bool>) {
+    let has = |text: &[u8], needle: &[u8]| memchr::memmem::find(text, needle).is_some();
+    let kind = kind.unwrap_or_default();
+    let direction = DIRECTIONS
+        .iter()
+        .find(|(short, long, _)| has(name, short) || has(kind, long) || has(name, long))
+        .map_or(MemcpyKind::Unknown, |(_, _, direction)| *direction);
+    let pageable = if has(name, b"Pageable") {
+        Some(true)
+    } else if has(name, b"Pinned") {
+        Some(false)
+    } else {
+        None
+    };
+    (direction, pageable)
+}
+
+/// A few characters around damage, for the message.
+fn excerpt(bytes: &[u8], at: usize) -> Option<String> {
+    let from = at.saturating_sub(24);
+    let to = bytes.len().min(at + 24);
+    let text = String::from_utf8_lossy(bytes.get(from..to)?).split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(text)
+}
