@@ -58,7 +58,9 @@ impl Header<'_> {
 
 /// One note as a sentence: count, message, example, hint.
 fn sentence(note: &Note) -> String {
-    let mut out = format!("{} × {}", count(note.count), note.message);
+    // A fact about the recording as a whole is not counted.
+    let is_single_fact = note.severity == Severity::Info && note.count == 1;
+    let mut out = if is_single_fact { note.message.to_owned() } else { format!("{} × {}", count(note.count), note.message) };
     match (note.time, note.code) {
         (Some(at), "truncated") => {
             let _ = write!(out, " (last time stamp {})", time(at));

@@ -141,16 +141,21 @@ fn row_width(widths: impl Iterator<Item = usize>) -> usize {
 
 /// Leaves columns out until the rest fits; returns the titles of those left out.
 fn drop_columns(table: &Table, laid: &mut Vec<Laid>, available: usize) -> Vec<&'static str> {
-    let mut dropped = Vec::new();
+    let mut gone: Vec<Laid> = Vec::new();
     while row_width(laid.iter().map(minimum)) > available {
         let candidates = laid.iter().enumerate().filter_map(|(at, l)| Some((table.columns[l.column].drop?, at)));
         let Some((_, at)) = candidates.min() else { break };
-        let gone = laid.remove(at);
-        if table.columns[gone.column].kind != Kind::Bar {
-            dropped.push(gone.title);
+        gone.push(laid.remove(at));
+    }
+    // A wide column that went last may have made room for narrow ones that went before it.
+    for at in (0..gone.len()).rev() {
+        if row_width(laid.iter().map(minimum)) + GAP + minimum(&gone[at]) <= available {
+            let back = gone.remove(at);
+            let place = laid.partition_point(|l| l.column < back.column);
+            laid.insert(place, back);
         }
     }
-    dropped
+    gone.iter().filter(|l| table.columns[l.column].kind != Kind::Bar).map(|l| l.title).collect()
 }
 
 /// Cuts text columns to what is left, the first one last.

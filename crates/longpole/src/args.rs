@@ -47,8 +47,9 @@ pub(crate) enum Command {
 --sort orders the operators, with the keys of `longpole ops`.")]
     Triage(TriageArgs),
     /// Operators: calls, host time, device time, memory
-    #[command(after_help = "Sort keys: cuda_time_total (default), self_cuda_time_total, cpu_time_total, self_cpu_time_total, count,
-cuda_memory_usage, cpu_memory_usage, self_cuda_memory_usage, self_cpu_memory_usage; device_* is the same as cuda_*.
+    #[command(after_help = "Sort keys: cuda_time_total (default; cpu_time_total without device activity),
+self_cuda_time_total, cpu_time_total, self_cpu_time_total, count, cuda_memory_usage,
+cpu_memory_usage, self_cuda_memory_usage, self_cpu_memory_usage; device_* is cuda_*.
 
 Examples:
   longpole ops trace.json.gz --sort self_cpu_time_total --limit 50
@@ -147,7 +148,7 @@ pub(crate) struct Common {
     /// Never shorten names
     #[arg(long, help_heading = "Output")]
     pub(crate) full_names: bool,
-    /// Colour the text
+    /// Colour the text; auto means on a terminal, unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
     pub(crate) color: ColorWhen,
 
@@ -232,20 +233,15 @@ impl ScopeFlags {
 /// When to colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ColorWhen {
-    /// On a terminal, unless NO_COLOR is set
     Auto,
-    /// Always
     Always,
-    /// Never
     Never,
 }
 
 /// How `--stats` is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StatsFormat {
-    /// A line to read
     Text,
-    /// A line of JSON
     Json,
 }
 

@@ -4,8 +4,10 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use clap::CommandFactory as _;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::args::Cli;
+use crate::exit::complain;
 
 /// True when the first argument is for clap as it is: a command, a question about the program, or a word that is neither a
 /// path nor a flag and so is most likely a misspelled command, which clap answers with the nearest one.
@@ -36,6 +38,18 @@ pub(crate) fn normalise(mut args: Vec<OsString>) -> Vec<OsString> {
         args.remove(at + 1);
     }
     args
+}
+
+/// Ends the process with clap's answer: help and version are fine, everything else is a usage error.
+pub(crate) fn refuse(error: &clap::Error) -> ! {
+    // A closed pipe is no reason to fail.
+    let _ = error.print();
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
+    {
+        complain(&format!("There is no file `{word}` here either; a trace is named by its path."));
+    }
+    std::process::exit(error.exit_code())
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use clap::Parser as _;
 static ALLOCATOR: alloc::Counting = alloc::Counting;
 
 fn main() {
-    let cli = args::Cli::parse_from(argv::normalise(std::env::args_os().collect()));
+    let cli = args::Cli::try_parse_from(argv::normalise(std::env::args_os().collect())).unwrap_or_else(|error| argv::refuse(&error));
     // Exiting here instead of returning leaves the trace to the system, which frees it all at once.
     exit::exit(commands::run(&cli.command));
 }

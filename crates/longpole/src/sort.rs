@@ -61,13 +61,11 @@ fn find<T>(keys: Keys<T>, asked: Option<&str>) -> Result<Option<Order<T>>, Failu
     // The JSON key of a column and torch's newer spelling name it as well.
     let name = asked.replace("device", "cuda");
     let name = name.strip_suffix("_ns").or_else(|| name.strip_suffix("_bytes")).unwrap_or(&name);
-    match keys.iter().find(|(names, _)| names.contains(&name)) {
-        Some(&(_, order)) => Ok(Some(order)),
-        None => {
-            let names: Vec<_> = keys.iter().map(|(names, _)| names[0]).collect();
-            Err(Failure::Usage(format!("unknown sort key `{asked}`; use one of {}", names.join(", "))))
-        }
-    }
+    let found = keys.iter().find(|(names, _)| names.contains(&name)).map(|&(_, order)| order);
+    found.map(Some).ok_or_else(|| {
+        let names: Vec<_> = keys.iter().map(|(names, _)| names[0]).collect();
+        Failure::Usage(format!("unknown sort key `{asked}`; use one of {}", names.join(", ")))
+    })
 }
 
 /// Order of kernels.

@@ -7,7 +7,8 @@ use crate::header::Header;
 
 #[derive(Serialize)]
 pub(super) struct Family {
-    family: &'static str,
+    #[serde(rename = "family")]
+    name: &'static str,
     calls: u64,
     self_cuda_ns: i64,
     share_fraction: Option<f64>,
@@ -19,7 +20,7 @@ struct Body {
 }
 
 pub(super) fn family(row: &FamilyRow) -> Family {
-    Family { family: row.family.name(), calls: row.calls, self_cuda_ns: row.self_cuda_ns.get(), share_fraction: row.share_fraction }
+    Family { name: row.family.name(), calls: row.calls, self_cuda_ns: row.self_cuda_ns.get(), share_fraction: row.share_fraction }
 }
 
 /// The document of `longpole families`.

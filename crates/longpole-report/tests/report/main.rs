@@ -1,5 +1,7 @@
 //! Hand-made results through every renderer: snapshots of what people read, schemas for what machines read.
 
+#![expect(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
+
 mod fixtures;
 mod schema;
 

@@ -3,7 +3,7 @@
 use longpole_analysis::{Triage, TriageOptions, triage};
 use longpole_report::{report_lines, triage_markdown, triage_text, wire};
 
-use super::ops::sort_key;
+use super::ops::{sort, sort_key};
 use crate::args::{Format, TriageArgs};
 use crate::exit::Failure;
 use crate::session::Session;
@@ -20,7 +20,7 @@ pub(super) fn run(args: &TriageArgs) -> Result<(), Failure> {
     let key = sort_key(args.common.sort.as_deref())?;
     let mut session = Session::open(&args.common)?;
     let mut result = triage(&session.index, &session.scope, &TriageOptions { workload: args.workload.clone() });
-    result.ops.sort(key);
+    sort(&mut result.ops, key);
     session.analysed();
     filter(&session, &mut result);
     let (header, trace, limit) = (session.header(), session.index.trace(), session.limit_or(HEAD));
