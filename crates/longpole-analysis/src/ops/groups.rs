@@ -163,7 +163,7 @@ impl<'t> Groups<'t> {
     pub(super) fn into_table(mut self, index: &TraceIndex<'_>) -> OpTable {
         let trace = index.trace();
         let recorded = Recorded::of(trace, &self.shape_of);
-        self.list.sort_by_key(|group| group.first);
+        self.list.sort_by_key(|group| (group.first, group.kind));
         let rows: Vec<OpRow> = self.list.iter().map(|group| self.row(trace, group, recorded)).collect();
         let self_cuda_total = self.list.iter().map(|group| group.own.cuda).sum();
         OpTable {

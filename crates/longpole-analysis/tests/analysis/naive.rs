@@ -1,6 +1,6 @@
 //! Random small traces: the host tree, the links and the operator table against versions that are too slow to be wrong.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use longpole_analysis::{GroupBy, HostRow, OpRowKind, Scope, ScopeSpec, TraceIndex, op_table};
 use longpole_trace::{
@@ -91,7 +91,14 @@ fn build(case: &Case) -> Trace {
         match event.kind {
             RANGE => builder.push_range(Range { name, thread, start, dur }),
             OP => builder.push_host_op(HostOp { name, thread, start, dur, external_id: Some(event.id), shapes: None, types: None }),
-            _ => builder.push_api_call(ApiCall { name, thread, start, dur, correlation: Some(event.id), external_id: Some(event.id % 2) }),
+            _ => builder.push_api_call(ApiCall {
+                name,
+                thread,
+                start,
+                dur,
+                correlation: Some(event.id),
+                external_id: Some(event.name as u64),
+            }),
         }
     }
     for work in &case.work {
@@ -135,8 +142,8 @@ fn parents(spans: &[(i64, i64)]) -> Vec<Option<usize>> {
     let mut parents = Vec::new();
     for at in 0..spans.len() {
         let holder = (0..at).rev().find(|&outer| open_at[outer][at] && fits(at, outer));
-        for outer in 0..at {
-            open_at[outer][at + 1] = open_at[outer][at] && holder.is_some_and(|holder| outer <= holder);
+        for (outer, open) in open_at[..at].iter_mut().enumerate() {
+            open[at + 1] = open[at] && holder.is_some_and(|holder| outer <= holder);
         }
         open_at[at][at + 1] = true;
         parents.push(holder);
@@ -213,7 +220,7 @@ impl<'a> Naive<'a> {
         let mut calls: Vec<usize> = (0..self.case.host.len()).filter(|&event| shares(&self.case.host[event])).collect();
         calls.sort_by_key(|&event| {
             let call = &self.case.host[event];
-            let same_operator = Some(call.id % 2) == work.external_id;
+            let same_operator = Some(call.name as u64) == work.external_id;
             let late = call.start > work.start;
             (!same_operator, late, if late { call.start } else { -call.start })
         });
@@ -276,7 +283,7 @@ fn naive_table(case: &Case, window: (i64, i64), depth: Option<usize>) -> BTreeMa
     let inside = |at: i64| window.0 <= at && at < window.1;
     let mut own = vec![[0_i64; 3]; naive.nodes.len()];
     let mut table: BTreeMap<_, Sums> = BTreeMap::new();
-    let mut launches = BTreeMap::new();
+    let mut launches = BTreeSet::new();
     for (at, work) in case.work.iter().enumerate() {
         let launch = naive.launch(work);
         if !inside(launch.map_or(work.start, |call| case.host[call].start)) {
@@ -291,7 +298,7 @@ fn naive_table(case: &Case, window: (i64, i64), depth: Option<usize>) -> BTreeMa
         row[3] += work.dur;
         row[4] += work.dur;
         let launch_key = (launch, work.correlation, if launch.is_none() && work.correlation.is_none() { at } else { 0 });
-        if launches.insert(launch_key, ()).is_none() {
+        if launches.insert(launch_key) {
             row[0] += 1;
         }
     }
