@@ -27,4 +27,4 @@ pub use scope::{Scope, ScopeError, ScopeSpec};
 pub use short_name::{MAX_CHARS as SHORT_NAME_MAX_CHARS, short_name};
 pub use sort::SortKey;
 pub use totals::{DeviceTotals, Totals, totals};
-pub use triage::{Hardware, HardwareDevice, NextExperiment, Report, Triage, TriageOptions};
+pub use triage::{Hardware, HardwareDevice, NextExperiment, Report, Triage, TriageOptions, triage};
