@@ -112,8 +112,11 @@ fn walk(index: &TraceIndex<'_>, thread: ThreadId, events: impl Iterator<Item = u
             let operator = if let HostRow::Op(id) = row { Some(trace.host_ops.name[id.index()]) } else { None };
             stack.push(Open { node, end: end_of(start, dur), operator, held: [Held::default(); 2] });
         }
-        let depth = stack.iter().rposition(|open| open.end >= at).map_or(0, |innermost| innermost + 1);
-        let mut operators = stack[..depth].iter_mut().rev().filter(|open| open.operator.is_some());
+        // What ended before has no more events and no more children.
+        while let Some(done) = stack.pop_if(|top| top.end < at) {
+            rows.close(done.operator, &done.held);
+        }
+        let mut operators = stack.iter_mut().rev().filter(|open| open.operator.is_some());
         let Some(operator) = operators.next() else {
             outside.push(event);
             continue;
