@@ -88,6 +88,15 @@ impl<'t> Groups<'t> {
             HostRow::Op(id) => (OpRowKind::Operator, trace.host_ops.name[id.index()], Some(id)),
             HostRow::Api(id) => (OpRowKind::ApiCall, trace.api_calls.name[id.index()], None),
         };
+        if self.by == GroupBy::Name {
+            // Nearly every call comes this way.
+            let known = self.by_name[self.name_slot(kind, name)];
+            if known != UNSET {
+                let group = &mut self.list[known as usize];
+                group.first = group.first.min(start);
+                return Some(group);
+            }
+        }
         let detail = if self.by == GroupBy::Name { 0 } else { self.detail(node, op) };
         Some(self.group(kind, Some(name), detail, start))
     }

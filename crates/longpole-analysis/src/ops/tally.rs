@@ -68,12 +68,12 @@ pub(super) fn tally<F: Filter>(index: &TraceIndex<'_>, by: GroupBy, filter: &F) 
     let (mut groups, late) = rayon::join(
         || {
             let mut groups = Groups::new(tree, by, stacks.as_ref());
-            Walk::new(&inputs, 0).run(0..split, &mut groups);
+            Walk::new(&inputs).run(0..split, &mut groups);
             groups
         },
         || {
             let mut groups = Groups::new(tree, by, stacks.as_ref());
-            Walk::new(&inputs, split).run(split..tree.len(), &mut groups);
+            Walk::new(&inputs).run(split..tree.len(), &mut groups);
             outside_operators(index, filter, &mut groups);
             groups
         },
@@ -194,23 +194,22 @@ impl<'a, 't, F: Filter> Inputs<'a, 't, F> {
 struct Walk<'a, 't, F> {
     inputs: &'a Inputs<'a, 't, F>,
     stack: Vec<Open>,
+    /// Position of the next activity, and its owner; no owner when there is none left.
     next_activity: usize,
+    next_owner: Option<NodeId>,
+    /// Positions of the allocator events to come on this thread, and the time of the first.
+    allocations: Range<usize>,
+    next_allocation: Ns,
 }
 
 impl<'a, 't, F: Filter> Walk<'a, 't, F> {
-    /// A walk that starts at a node.
-    fn new(inputs: &'a Inputs<'a, 't, F>, first: usize) -> Self {
-        let mut next_activity = 0;
-        while let Some(activity) = inputs.activity(next_activity)
-            && inputs.owner(activity).is_none_or(|owner| owner.index() < first)
-        {
-            next_activity += 1;
-        }
-        Self { inputs, stack: Vec::new(), next_activity }
+    fn new(inputs: &'a Inputs<'a, 't, F>) -> Self {
+        Self { inputs, stack: Vec::new(), next_activity: 0, next_owner: None, allocations: 0..0, next_allocation: Ns::MAX }
     }
 
     fn run(mut self, nodes: Range<usize>, groups: &mut Groups<'_>) {
         let (inputs, tree) = (self.inputs, self.inputs.index.tree());
+        self.seek_activity(NodeId(nodes.start as u32));
         for thread in 0..inputs.index.trace().threads.len() {
             let thread = ThreadId::from_index(thread);
             let of_thread = tree.thread_nodes(thread);
@@ -220,16 +219,13 @@ impl<'a, 't, F: Filter> Walk<'a, 't, F> {
             }
             // Where the thread is split, an event goes with the last node to start before it.
             let start_of = |node: usize| (of_thread.start < node && node < of_thread.end).then(|| tree.start(NodeId(node as u32)));
-            let mut allocations = inputs.allocations.thread(thread.index());
-            if let Some(first) = start_of(wanted.start) {
-                while allocations.start < allocations.end && inputs.allocation(allocations.start).1 < first {
-                    allocations.start += 1;
-                }
-            }
+            self.enter_thread(thread, start_of(wanted.start));
             let until = start_of(wanted.end);
             for node in wanted.map(|node| NodeId(node as u32)) {
                 let (row, start, dur) = tree.event(node);
-                allocations.start = self.allocations_before(allocations.clone(), thread, Some(start), groups);
+                if self.next_allocation < start {
+                    self.allocations_before(thread, Some(start), groups);
+                }
                 let parent = tree.parent(node);
                 while self.stack.last().is_some_and(|top| Some(top.node) != parent) {
                     self.close(groups);
@@ -237,13 +233,26 @@ impl<'a, 't, F: Filter> Walk<'a, 't, F> {
                 if let Some(outer) = self.stack.last_mut() {
                     outer.children += dur;
                 }
-                let own = Resources { cuda: self.device_time(node), ..Resources::default() };
+                let cuda = if self.next_owner == Some(node) { self.device_time(node) } else { Ns::ZERO };
+                let own = Resources { cuda, ..Resources::default() };
                 self.stack.push(Open { node, row, start, dur, children: Ns::ZERO, own, total: own });
             }
-            self.allocations_before(allocations, thread, until, groups);
+            self.allocations_before(thread, until, groups);
             while !self.stack.is_empty() {
                 self.close(groups);
             }
+        }
+    }
+
+    /// Goes on to the next activity of `first` or a later node.
+    fn seek_activity(&mut self, first: NodeId) {
+        self.next_owner = None;
+        while let Some(activity) = self.inputs.activity(self.next_activity) {
+            self.next_owner = self.inputs.owner(activity).filter(|&owner| owner >= first);
+            if self.next_owner.is_some() {
+                return;
+            }
+            self.next_activity += 1;
         }
     }
 
@@ -251,28 +260,39 @@ impl<'a, 't, F: Filter> Walk<'a, 't, F> {
     fn device_time(&mut self, node: NodeId) -> Ns {
         let inputs = self.inputs;
         let mut sum = Ns::ZERO;
-        while let Some(activity) = inputs.activity(self.next_activity) {
-            let owner = inputs.owner(activity);
-            if owner.is_some_and(|owner| owner > node) {
-                break;
-            }
-            if owner.is_some() && inputs.filter.activity(activity) {
+        while self.next_owner == Some(node)
+            && let Some(activity) = inputs.activity(self.next_activity)
+        {
+            if inputs.filter.activity(activity) {
                 sum += duration(inputs.index, activity);
             }
             self.next_activity += 1;
+            self.seek_activity(node);
         }
         sum
     }
 
-    /// Gives the allocator events before `until` to the innermost open nodes that last until them, and returns where it stopped. The
-    /// open nodes include those that have ended since: an event at the very end of a node belongs to it.
-    fn allocations_before(&mut self, mut events: Range<usize>, thread: ThreadId, until: Option<Ns>, groups: &mut Groups<'_>) -> usize {
+    /// Goes to the first allocator event of a thread, at `from` or later.
+    fn enter_thread(&mut self, thread: ThreadId, from: Option<Ns>) {
+        self.allocations = self.inputs.allocations.thread(thread.index());
+        let is_before = |&position: &usize| from.is_some_and(|from| self.inputs.allocation(position).1 < from);
+        self.allocations.start += self.allocations.clone().take_while(is_before).count();
+        self.peek_allocation();
+    }
+
+    fn peek_allocation(&mut self) {
+        let next = self.allocations.clone().next();
+        self.next_allocation = next.map_or(Ns::MAX, |position| self.inputs.allocation(position).1);
+    }
+
+    /// Gives the allocator events before `until` to the innermost open nodes that last until them. The open nodes include those that
+    /// have ended since: an event at the very end of a node belongs to it.
+    fn allocations_before(&mut self, thread: ThreadId, until: Option<Ns>, groups: &mut Groups<'_>) {
         let memory = &self.inputs.index.trace().memory;
-        for position in events.by_ref() {
-            let (row, at) = self.inputs.allocation(position);
-            if until.is_some_and(|until| at >= until) {
-                return position;
-            }
+        while !self.allocations.is_empty() && until.is_none_or(|until| self.next_allocation < until) {
+            let (row, at) = self.inputs.allocation(self.allocations.start);
+            self.allocations.start += 1;
+            self.peek_allocation();
             // What ended before has no more events and no more children.
             while self.stack.last().is_some_and(|top| end_of(top.start, top.dur) < at) {
                 self.close(groups);
@@ -290,7 +310,6 @@ impl<'a, 't, F: Filter> Walk<'a, 't, F> {
                 open.total.add(bytes);
             }
         }
-        events.end
     }
 
     /// Puts the innermost open node in its group: all its descendants have passed.
