@@ -9,18 +9,22 @@ mod kernels;
 mod memory;
 mod ops;
 mod ranges;
+#[cfg(test)]
+mod sample;
 mod scope;
+mod short_name;
 mod sort;
 mod totals;
 mod triage;
 
-pub use families::{Family, FamilyRow};
+pub use families::{Family, FamilyRow, family_table};
 pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex};
-pub use kernels::{KernelOwner, KernelRow};
+pub use kernels::{KernelOwner, KernelRow, kernel_table};
 pub use memory::{MemoryRow, MemoryTable, memory_table};
 pub use ops::{GroupBy, OpRow, OpRowKind, OpTable, op_table};
-pub use ranges::RangeRow;
+pub use ranges::{RangeRow, range_table};
 pub use scope::{Scope, ScopeError, ScopeSpec};
+pub use short_name::{MAX_CHARS as SHORT_NAME_MAX_CHARS, short_name};
 pub use sort::SortKey;
-pub use totals::{DeviceTotals, Totals};
-pub use triage::{Hardware, HardwareDevice, NextExperiment, Report, Triage, TriageOptions};
+pub use totals::{DeviceTotals, Totals, totals};
+pub use triage::{Hardware, HardwareDevice, NextExperiment, Report, Triage, TriageOptions, triage};
