@@ -121,7 +121,7 @@ pub fn triage(index: &TraceIndex<'_>, scope: &Scope, options: &TriageOptions) ->
     let evidence = Evidence::gather(&tables);
     let report = Report {
         workload: options.workload.as_deref().map_or_else(|| lines::workload(&tables, &evidence), text::one_line),
-        hardware: lines::hardware(&hardware),
+        hardware: lines::hardware(&hardware, if uses_hip(index.trace()) { "HIP" } else { "CUDA" }),
         top_cuda_time: lines::top_cuda_time(&tables),
         top_host_cost: lines::top_host_cost(&tables, &evidence),
         next_experiment: rules::next_experiment(&tables, &evidence),
@@ -155,6 +155,12 @@ fn hardware(trace: &Trace) -> Hardware {
         driver: versions.cuda_driver.clone().or_else(|| versions.hip_driver.clone()),
         cuda: versions.cuda_runtime.clone().or_else(|| versions.hip_runtime.clone()),
     }
+}
+
+/// Whether the versions a trace names are HIP's.
+fn uses_hip(trace: &Trace) -> bool {
+    let versions = &trace.versions;
+    versions.cuda_runtime.is_none() && versions.cuda_driver.is_none() && (versions.hip_runtime.is_some() || versions.hip_driver.is_some())
 }
 
 /// The rank of a device as users number it.
