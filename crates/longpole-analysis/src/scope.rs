@@ -34,8 +34,10 @@ pub struct ScopeSpec {
 pub enum ScopeError {
     /// No range has this name; these are the names there are.
     NoSuchRange(String, Vec<String>),
-    /// No step has this number; this many were found.
+    /// No step has this number; this many were found, counted from 0.
     NoSuchStep(u64, u64),
+    /// No step marker has this number; these are the numbers there are.
+    NoSuchStepMarker(u64, Vec<u64>),
     /// No device has this number; these are the numbers there are.
     NoSuchDevice(i64, Vec<i64>),
     /// No recording has this rank; these are the ranks there are.
@@ -65,7 +67,10 @@ impl fmt::Display for ScopeError {
             Self::NoSuchStep(step, 0) => {
                 write!(f, "there is no step {step}: the trace has no step markers, no repeated range and no graph launch")
             }
-            Self::NoSuchStep(step, found) => write!(f, "there is no step {step}: {found} were found"),
+            Self::NoSuchStep(step, found) => write!(f, "there is no step {step}: {found} were found, counted from 0"),
+            Self::NoSuchStepMarker(step, steps) => {
+                write!(f, "there is no step {step}; the trace has markers for {}", list(steps.iter().map(u64::to_string)))
+            }
             Self::NoSuchDevice(device, devices) if devices.is_empty() => {
                 write!(f, "there is no device {device}: the trace has no device activity")
             }

@@ -53,10 +53,13 @@ pub(super) fn step(trace: &Trace, step: u64, ranks: Option<&[bool]>) -> Result<V
     let markers = range_instances(trace, ranks, |id| marker(id).is_some());
     if !markers.is_empty() {
         let wanted = range_instances(trace, ranks, |id| marker(id) == Some(step));
+        if !wanted.is_empty() {
+            return Ok(by_thread(trace, &wanted));
+        }
         let mut numbers: Vec<_> = trace.ranges.name.iter().filter_map(|&id| marker(id)).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        return if wanted.is_empty() { Err(ScopeError::NoSuchStep(step, numbers.len() as u64)) } else { Ok(by_thread(trace, &wanted)) };
+        return Err(ScopeError::NoSuchStepMarker(step, numbers));
     }
     let instances = match most_repeated(trace, ranks) {
         Some(name) => range_instances(trace, ranks, |id| id == name),
