@@ -44,6 +44,9 @@ impl Resources {
 
 const UNSET: u32 = u32::MAX;
 
+/// What torch writes for calls with no shapes; number 0.
+const NO_SHAPES: &str = "[]";
+
 /// All groups, found by key.
 pub(super) struct Groups<'t> {
     tree: &'t HostTree<'t>,
@@ -54,8 +57,9 @@ pub(super) struct Groups<'t> {
     /// Group of an (operator or API name, detail).
     by_detail: HashMap<(u32, u32), u32, FixedState>,
     unrecorded: u32,
-    /// Text number of a shapes string.
+    /// Number of a shapes string, and of the text that torch makes of it.
     shape_of: HashMap<StrId, u32, FixedState>,
+    shape_numbers: HashMap<String, u32, FixedState>,
     shape_texts: Vec<String>,
     stacks: Option<Stacks>,
 }
@@ -70,7 +74,8 @@ impl<'t> Groups<'t> {
             by_detail: HashMap::default(),
             unrecorded: UNSET,
             shape_of: HashMap::default(),
-            shape_texts: vec!["[]".to_owned()],
+            shape_numbers: std::iter::once((NO_SHAPES.to_owned(), 0)).collect(),
+            shape_texts: vec![NO_SHAPES.to_owned()],
             stacks: if let GroupBy::Stack(depth) = by { Some(Stacks::find(tree, depth)) } else { None },
         }
     }
@@ -135,11 +140,11 @@ impl<'t> Groups<'t> {
         let Some(shapes) = op.and_then(|op| trace.host_ops.shapes(op.index())) else { return 0 };
         *self.shape_of.entry(shapes).or_insert_with(|| {
             let text = torch_shapes(trace.strings.get(shapes));
-            let known = self.shape_texts.iter().position(|known| *known == text);
-            known.unwrap_or_else(|| {
-                self.shape_texts.push(text);
-                self.shape_texts.len() - 1
-            }) as u32
+            let next = self.shape_texts.len() as u32;
+            *self.shape_numbers.entry(text).or_insert_with_key(|text| {
+                self.shape_texts.push(text.clone());
+                next
+            })
         })
     }
 

@@ -149,7 +149,7 @@ impl<'a, 't, F: Filter> Walk<'a, 't, F> {
             let thread = ThreadId::from_index(thread);
             for node in tree.thread_nodes(thread).map(|node| NodeId(node as u32)) {
                 let (row, start, dur) = tree.event(node);
-                allocations.start = self.allocations_before(allocations.clone(), thread, Some(start));
+                allocations.start = self.allocations_before(allocations.clone(), thread, Some(start), groups);
                 let parent = tree.parent(node);
                 while self.stack.last().is_some_and(|top| Some(top.node) != parent) {
                     self.close(groups);
@@ -160,7 +160,7 @@ impl<'a, 't, F: Filter> Walk<'a, 't, F> {
                 let own = Resources { cuda: self.device_time(node), ..Resources::default() };
                 self.stack.push(Open { node, row, start, dur, children: Ns::ZERO, own, total: own });
             }
-            self.allocations_before(allocations, thread, None);
+            self.allocations_before(allocations, thread, None, groups);
             while !self.stack.is_empty() {
                 self.close(groups);
             }
@@ -187,9 +187,15 @@ impl<'a, 't, F: Filter> Walk<'a, 't, F> {
         }
     }
 
-    /// Gives the allocator events before `until` to the innermost open nodes that last until them. The open nodes include those that
-    /// ended but were not closed yet: an event at the very end of a node belongs to it.
-    fn allocations_before(&mut self, mut events: std::ops::Range<usize>, thread: ThreadId, until: Option<Ns>) -> usize {
+    /// Gives the allocator events before `until` to the innermost open nodes that last until them, and returns where it stopped. The
+    /// open nodes include those that have ended since: an event at the very end of a node belongs to it.
+    fn allocations_before(
+        &mut self,
+        mut events: std::ops::Range<usize>,
+        thread: ThreadId,
+        until: Option<Ns>,
+        groups: &mut Groups<'_>,
+    ) -> usize {
         let memory = &self.index.trace().memory;
         for position in events.by_ref() {
             let row = self.allocations.row(position) as usize;
@@ -197,10 +203,14 @@ impl<'a, 't, F: Filter> Walk<'a, 't, F> {
             if until.is_some_and(|until| at >= until) {
                 return position;
             }
+            // What ended before has no more events and no more children.
+            while self.stack.last().is_some_and(|top| end_of(top.start, top.dur) < at) {
+                self.close(groups);
+            }
             if !self.filter.host(thread, at) {
                 continue;
             }
-            if let Some(open) = self.stack.iter_mut().rev().find(|open| end_of(open.start, open.dur) >= at) {
+            if let Some(open) = self.stack.last_mut() {
                 let mut bytes = Resources::default();
                 match memory.place[row] {
                     MemoryPlace::Host => bytes.host_bytes = memory.bytes[row],
