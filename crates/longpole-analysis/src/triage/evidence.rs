@@ -231,7 +231,7 @@ impl Evidence {
         }
 
         // Only calls of this length are worth looking at, and there are few of them.
-        let threshold = Ns(wall.get() / 10).max(SHORTEST_START_UP);
+        let threshold = Ns(wall.get() / 50).max(SHORTEST_START_UP);
         let mut candidates: Vec<(Ns, NodeId)> = Vec::new();
         for node in tree.nodes() {
             let (start, duration) = tree.times(node);
@@ -253,7 +253,7 @@ impl Evidence {
             }
         }
         candidates.sort_by_key(|&(own, node)| (std::cmp::Reverse(own), node));
-        candidates.truncate(4);
+        candidates.truncate(8);
         self.long_calls = candidates.into_iter().filter_map(|(own, node)| long_call(tables, node, own)).collect();
     }
 }

@@ -112,11 +112,12 @@ struct Tables<'a, 't> {
 /// The first pass over a scope.
 pub fn triage(index: &TraceIndex<'_>, scope: &Scope, options: &TriageOptions) -> Triage {
     let hardware = hardware(index.trace());
-    let totals = totals(index, scope);
-    let ops = op_table(index, scope, GroupBy::Name);
-    let families = family_table(index, scope);
-    let kernels = kernel_table(index, scope);
-    let ranges = range_table(index, scope);
+    // All tables need the links, and only the links need work; the tables then fill two threads about evenly.
+    index.links();
+    let ((totals, families, kernels), (ops, ranges)) = rayon::join(
+        || (totals(index, scope), family_table(index, scope), kernel_table(index, scope)),
+        || (op_table(index, scope, GroupBy::Name), range_table(index, scope)),
+    );
     let tables = Tables { index, scope, totals: &totals, ops: &ops, families: &families, kernels: &kernels, ranges: &ranges };
     let evidence = Evidence::gather(&tables);
     let report = Report {
