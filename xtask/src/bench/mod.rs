@@ -73,7 +73,7 @@ struct Measured {
     wall: Times,
     cpu: Times,
     peak_heap_bytes: Option<u64>,
-    peak_rss_bytes: u64,
+    peak_rss_bytes: Option<u64>,
     events: Option<u64>,
     device_ns: Option<i64>,
 }
@@ -97,7 +97,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     }
     let (Some(largest), Some(measured)) = (traces.last(), all.last()) else { bail!("no trace to measure") };
     println!("\n{} ({:.1} MB, {} events)", largest.path.display(), largest.bytes as f64 / 1e6, largest.events);
-    row("structural scan (the floor)", &measured.floor, largest.bytes);
+    row(&format!("structural scan, {}", floor::instruction_set()), &measured.floor, largest.bytes);
     let inflate = measure_inflate(largest, options.runs)?;
     row("inflate .gz alone, one thread", &inflate, largest.bytes);
     let Some(binary) = binary.filter(|_| broken.is_none() && !measured.wall.0.is_empty()) else {
@@ -111,11 +111,8 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
         compressed.0.push(ops(&binary, &with_suffix(&largest.path, ".gz"), options.threads, &directory)?.wall_ns);
     }
     row("longpole ops on .gz, wall", &compressed, largest.bytes);
-    println!(
-        "  peak memory: {} heap, {:.1} MB resident",
-        measured.peak_heap_bytes.map_or("unknown".to_owned(), megabytes),
-        measured.peak_rss_bytes as f64 / 1e6
-    );
+    let known = |bytes: Option<u64>| bytes.map_or("unknown".to_owned(), |bytes| format!("{:.1} MB", bytes as f64 / 1e6));
+    println!("  peak memory: {} heap, {} resident", known(measured.peak_heap_bytes), known(measured.peak_rss_bytes));
 
     println!("\n{:<44} {:>8} {:>8}  target", "ratio", "median", "best");
     let ratio = |name: &str, median: f64, best: f64, target: f64| {
@@ -150,10 +147,6 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
         println!("{name}: {}", correctness(trace, measured));
     }
     Ok(())
-}
-
-fn megabytes(bytes: u64) -> String {
-    format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
 fn row(name: &str, times: &Times, bytes: u64) {
@@ -222,9 +215,9 @@ fn measure(trace: &Trace, binary: Option<&Path>, options: &Options, directory: &
             Ok(run) => {
                 measured.wall.0.push(run.wall_ns);
                 measured.cpu.0.push(run.cpu_ns);
-                measured.peak_rss_bytes = measured.peak_rss_bytes.max(run.peak_rss_bytes);
                 let stat = |key: &str| run.stats.as_ref().and_then(|stats| stats[key].as_u64());
                 measured.peak_heap_bytes = measured.peak_heap_bytes.max(stat("peak_heap_bytes"));
+                measured.peak_rss_bytes = measured.peak_rss_bytes.max(stat("peak_rss_bytes"));
             }
             Err(error) => *broken = Some(format!("{error:#}")),
         }
