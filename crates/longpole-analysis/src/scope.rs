@@ -1,17 +1,29 @@
 //! What part of a trace a question is about. Work belongs to a scope by its launch.
+//!
+//! A range or step is a set of *instances*: host intervals on a thread. A host event is inside when it starts in an instance on its own
+//! thread, or when it starts during one on an autograd worker thread of the same process (backward operators run there, and no range
+//! is ever opened for them). A device activity is inside when its launch is; one with no recorded launch is in no range or step.
 
-use longpole_trace::Ns;
+use std::fmt;
+
+use longpole_trace::{ActivityId, ApiCallId, DeviceId, Interval, IntervalSet, Ns, ThreadId, Trace};
+
+use crate::index::{NodeId, TraceIndex};
+
+mod find;
 
 /// A scope as the user asks for it; all parts must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScopeSpec {
-    /// Instances of the range of this name (`ProfilerStep*` takes all steps).
+    /// Instances of the range of this name. A trailing `*` takes all names that begin so (`ProfilerStep*` takes all steps).
     pub range: Option<String>,
-    /// One step, by number.
+    /// One step, by number: `ProfilerStep#K` if the trace has such markers; else the K-th instance (from 0) of the range with most
+    /// instances, at least two; else the K-th graph launch. With several ranks, that step of each.
     pub step: Option<u64>,
-    /// A window, relative to the first event of the trace.
+    /// A window, relative to the first event of the trace, its end excluded. Host events belong to it by their start, device
+    /// activities by the start of their launch, or by their own start where no launch is recorded.
     pub time: Option<(Ns, Ns)>,
-    /// A device, by its number.
+    /// A device, by its number. Restricts device activities; host events stay.
     pub device: Option<i64>,
     /// A rank.
     pub rank: Option<u32>,
@@ -22,8 +34,10 @@ pub struct ScopeSpec {
 pub enum ScopeError {
     /// No range has this name; these are the names there are.
     NoSuchRange(String, Vec<String>),
-    /// No step has this number; this many were found.
+    /// No step has this number; this many were found, counted from 0.
     NoSuchStep(u64, u64),
+    /// No step marker has this number; these are the numbers there are.
+    NoSuchStepMarker(u64, Vec<u64>),
     /// No device has this number; these are the numbers there are.
     NoSuchDevice(i64, Vec<i64>),
     /// No recording has this rank; these are the ranks there are.
@@ -32,6 +46,214 @@ pub enum ScopeError {
     EmptyTime,
 }
 
+/// How many names an error message lists.
+const NAMES_SHOWN: usize = 8;
+
+fn list(items: impl ExactSizeIterator<Item = String>) -> String {
+    let more = items.len().saturating_sub(NAMES_SHOWN);
+    let shown: Vec<_> = items.take(NAMES_SHOWN).collect();
+    if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
+}
+
+impl fmt::Display for ScopeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchRange(name, names) if names.is_empty() => {
+                write!(f, "there is no range `{name}`: the trace has no named ranges (record_function or NVTX would make some)")
+            }
+            Self::NoSuchRange(name, names) => {
+                write!(f, "there is no range `{name}`; the trace has {}", list(names.iter().map(|name| format!("`{name}`"))))
+            }
+            Self::NoSuchStep(step, 0) => {
+                write!(f, "there is no step {step}: the trace has no step markers, no repeated range and no graph launch")
+            }
+            Self::NoSuchStep(step, found) => write!(f, "there is no step {step}: {found} were found, counted from 0"),
+            Self::NoSuchStepMarker(step, steps) => {
+                write!(f, "there is no step {step}; the trace has markers for {}", list(steps.iter().map(u64::to_string)))
+            }
+            Self::NoSuchDevice(device, devices) if devices.is_empty() => {
+                write!(f, "there is no device {device}: the trace has no device activity")
+            }
+            Self::NoSuchDevice(device, devices) => {
+                write!(f, "there is no device {device}; the trace has {}", list(devices.iter().map(i64::to_string)))
+            }
+            Self::NoSuchRank(rank, ranks) => {
+                write!(f, "there is no rank {rank}; the trace has {}", list(ranks.iter().map(u32::to_string)))
+            }
+            Self::EmptyTime => f.write_str("the time window is empty: its end must lie after its begin"),
+        }
+    }
+}
+
+impl std::error::Error for ScopeError {}
+
 /// A scope found in a trace.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {}
+pub struct Scope {
+    /// Absent for the whole trace, so that unscoped questions pay nothing for each row.
+    parts: Option<Box<Parts>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Parts {
+    /// By position of the recording in the trace.
+    ranks: Option<Vec<bool>>,
+    /// By device id.
+    devices: Option<Vec<bool>>,
+    time: Option<Interval>,
+    /// By thread: when host events on it are inside.
+    host: Option<Vec<IntervalSet>>,
+}
+
+impl Scope {
+    /// The whole trace.
+    pub fn whole() -> Self {
+        Self::default()
+    }
+
+    /// Finds what is asked for.
+    ///
+    /// # Errors
+    /// When the trace has no such range, step, device or rank, or the time window is empty; the error lists what there is.
+    pub fn resolve(index: &TraceIndex<'_>, spec: &ScopeSpec) -> Result<Self, ScopeError> {
+        if *spec == ScopeSpec::default() {
+            return Ok(Self::whole());
+        }
+        let trace = index.trace();
+        let mut parts = Parts::default();
+        if let Some(rank) = spec.rank {
+            parts.ranks = Some(find::ranks(trace, rank)?);
+        }
+        if let Some(device) = spec.device {
+            parts.devices = Some(find::devices(trace, device, parts.ranks.as_deref())?);
+        }
+        if let Some((from, to)) = spec.time {
+            if to <= from {
+                return Err(ScopeError::EmptyTime);
+            }
+            let first = trace.window.bounds().map_or(Ns::ZERO, |(first, _)| first);
+            parts.time = Some(Interval { start: first + from, end: first + to });
+        }
+        if let Some(name) = &spec.range {
+            parts.restrict(find::range(trace, name, parts.ranks.as_deref())?);
+        }
+        if let Some(step) = spec.step {
+            parts.restrict(find::step(trace, step, parts.ranks.as_deref())?);
+        }
+        Ok(Self { parts: Some(Box::new(parts)) })
+    }
+
+    /// True when nothing is left out.
+    pub fn is_whole(&self) -> bool {
+        self.parts.is_none()
+    }
+
+    /// Whether a host event that starts at `start` on `thread` is inside.
+    pub fn includes_host(&self, trace: &Trace, thread: ThreadId, start: Ns) -> bool {
+        self.parts.as_ref().is_none_or(|parts| parts.includes_host(trace, thread, start))
+    }
+
+    /// Whether a node of the host tree is inside.
+    pub fn includes_node(&self, index: &TraceIndex<'_>, node: NodeId) -> bool {
+        let Some(parts) = &self.parts else { return true };
+        let tree = index.tree();
+        parts.includes_host(index.trace(), tree.thread(node), tree.start(node))
+    }
+
+    /// Whether an API call is inside.
+    pub fn includes_call(&self, trace: &Trace, call: ApiCallId) -> bool {
+        let calls = &trace.api_calls;
+        self.includes_host(trace, calls.thread[call.index()], calls.start[call.index()])
+    }
+
+    /// Whether a device activity is inside.
+    pub fn includes_activity(&self, index: &TraceIndex<'_>, activity: ActivityId) -> bool {
+        self.parts.as_ref().is_none_or(|parts| parts.includes_activity(index, activity))
+    }
+
+    /// Whether work of a device can be inside.
+    pub fn includes_device(&self, trace: &Trace, device: DeviceId) -> bool {
+        self.parts.as_ref().is_none_or(|parts| parts.includes_device(trace, device))
+    }
+
+    /// The length of the scope. For the whole trace: first to last event. For ranges and steps: the union over instances of
+    /// `[start, end]`, the end put off to the end of the last device work launched in the instance. A time window likewise, cut to the
+    /// trace's own; a rank: first to last event of it.
+    pub fn wall(&self, index: &TraceIndex<'_>) -> Ns {
+        let window = index.trace().window.bounds();
+        let Some(parts) = &self.parts else { return window.map_or(Ns::ZERO, |(first, last)| last - first) };
+        parts.wall(index)
+    }
+}
+
+impl Parts {
+    fn restrict(&mut self, host: Vec<IntervalSet>) {
+        self.host = Some(match self.host.take() {
+            Some(known) => known.iter().zip(&host).map(|(a, b)| a.intersection(b)).collect(),
+            None => host,
+        });
+    }
+
+    fn includes_rank(&self, rank: u32) -> bool {
+        self.ranks.as_ref().is_none_or(|ranks| ranks.get(rank as usize) == Some(&true))
+    }
+
+    fn includes_host(&self, trace: &Trace, thread: ThreadId, start: Ns) -> bool {
+        self.includes_rank(trace.thread_rank(thread))
+            && self.time.is_none_or(|time| time.start <= start && start < time.end)
+            && self.host.as_ref().is_none_or(|host| host[thread.index()].contains(start))
+    }
+
+    fn includes_device(&self, trace: &Trace, device: DeviceId) -> bool {
+        self.includes_rank(trace.devices[device.index()].rank) && self.devices.as_ref().is_none_or(|devices| devices[device.index()])
+    }
+
+    fn includes_activity(&self, index: &TraceIndex<'_>, activity: ActivityId) -> bool {
+        let trace = index.trace();
+        let lane = trace.activities.lane[activity.index()];
+        if !self.includes_device(trace, trace.lanes[lane.index()].device) {
+            return false;
+        }
+        if self.time.is_none() && self.host.is_none() {
+            return true;
+        }
+        if let Some(call) = index.links().call(activity) {
+            let calls = &trace.api_calls;
+            self.includes_host(trace, calls.thread[call.index()], calls.start[call.index()])
+        } else {
+            let start = trace.activities.start[activity.index()];
+            self.host.is_none() && self.time.is_none_or(|time| time.start <= start && start < time.end)
+        }
+    }
+
+    fn wall(&self, index: &TraceIndex<'_>) -> Ns {
+        let trace = index.trace();
+        let mut instances: Vec<Vec<Interval>> = match &self.host {
+            Some(host) => host.iter().map(|set| set.intervals().to_vec()).collect(),
+            None => vec![find::extent(trace, self.ranks.as_deref()).into_iter().collect()],
+        };
+        if let Some(time) = self.time {
+            for interval in instances.iter_mut().flatten() {
+                interval.start = interval.start.max(time.start);
+                interval.end = interval.end.min(time.end);
+            }
+        }
+        for row in 0..trace.activities.len() {
+            let activity = ActivityId::from_index(row);
+            if !self.includes_activity(index, activity) {
+                continue;
+            }
+            let call = index.links().call(activity).map(ApiCallId::index);
+            let (thread, at) = match (&self.host, call) {
+                (Some(_), Some(call)) => (trace.api_calls.thread[call].index(), trace.api_calls.start[call]),
+                // Without instances there is one interval, and all that is included was launched in it.
+                _ => (0, Ns::MAX),
+            };
+            let after = instances[thread].partition_point(|instance| instance.start <= at);
+            if let Some(instance) = after.checked_sub(1).and_then(|before| instances[thread].get_mut(before)) {
+                instance.end = instance.end.max(trace.activities.end(row));
+            }
+        }
+        IntervalSet::from_unsorted(instances.into_iter().flatten().collect()).total()
+    }
+}

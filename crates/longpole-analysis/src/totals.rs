@@ -1,6 +1,14 @@
 //! Totals before tables: wall, busy, idle, and how much of each kind of device time was exposed.
+//!
+//! Everything is a union of intervals per device, so work that overlaps is not counted twice; the totals are sums over
+//! devices. Work of an accelerator with no name for its kind counts as a kernel, so that kernels, copies and fills add up
+//! to all activities.
 
-use longpole_trace::{DeviceId, Ns};
+use longpole_trace::{ActivityId, ActivityKind, DeviceId, Interval, IntervalSet, Ns};
+
+use crate::families::{Family, FamilyOfName};
+use crate::index::TraceIndex;
+use crate::scope::Scope;
 
 /// Totals of one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,4 +66,204 @@ pub struct Totals {
     pub host_ops: u64,
     /// Each active device apart.
     pub devices: Vec<DeviceTotals>,
+}
+
+impl Totals {
+    /// Sum over devices of first start to last end: busy plus idle.
+    pub fn gpu_span_ns(&self) -> Option<Ns> {
+        Some(self.gpu_busy_ns? + self.gpu_idle_ns?)
+    }
+}
+
+/// What ran on one device.
+#[derive(Default)]
+struct Work {
+    kernels: Vec<Interval>,
+    communication: Vec<Interval>,
+    copies: Vec<Interval>,
+    extent: Option<Interval>,
+    activities: u64,
+}
+
+/// The totals of a scope.
+pub fn totals(index: &TraceIndex<'_>, scope: &Scope) -> Totals {
+    let trace = index.trace();
+    let activities = &trace.activities;
+    let mut families = FamilyOfName::new(trace);
+    let mut work: Vec<Work> = trace.devices.iter().map(|_| Work::default()).collect();
+    let (mut kernels, mut memcpys, mut memsets) = (0, 0, 0);
+    let mut launched = vec![false; trace.api_calls.len()];
+    for row in 0..activities.len() {
+        let id = ActivityId::from_index(row);
+        if !scope.includes_activity(index, id) {
+            continue;
+        }
+        let on_device = &mut work[trace.lanes[activities.lane[row].index()].device.index()];
+        let interval = Interval::new(activities.start[row], activities.dur[row]);
+        match activities.kind[row] {
+            ActivityKind::Kernel | ActivityKind::Other => {
+                kernels += 1;
+                let is_communication = families.get(trace, row) == Family::Communication;
+                if is_communication { &mut on_device.communication } else { &mut on_device.kernels }.push(interval);
+            }
+            kind => {
+                *(if kind == ActivityKind::Memcpy { &mut memcpys } else { &mut memsets }) += 1;
+                on_device.copies.push(interval);
+            }
+        }
+        on_device.activities += 1;
+        // A zero-length activity holds no time, but the device was there: it counts for the extent.
+        let extent = on_device.extent.get_or_insert(interval);
+        extent.start = extent.start.min(interval.start);
+        extent.end = extent.end.max(interval.end);
+        if let Some(call) = index.links().call(id) {
+            launched[call.index()] = true;
+        }
+    }
+    let devices: Vec<DeviceTotals> =
+        work.into_iter().enumerate().filter_map(|(device, work)| device_totals(DeviceId::from_index(device), work)).collect();
+    let sum = |part: fn(&DeviceTotals) -> Ns| (!devices.is_empty()).then(|| devices.iter().map(part).sum::<Ns>());
+    let wall_ns = scope.wall(index);
+    let gpu_busy_ns = sum(|d| d.busy_ns);
+    let available = wall_ns.get() as f64 * devices.len() as f64;
+    let host_ops = &trace.host_ops;
+    let host_ops = (0..host_ops.len()).filter(|&row| scope.includes_host(trace, host_ops.thread[row], host_ops.start[row])).count() as u64;
+    Totals {
+        wall_ns,
+        gpu_busy_ns,
+        gpu_idle_ns: sum(|d| d.span_ns - d.busy_ns),
+        gpu_busy_fraction: gpu_busy_ns.filter(|_| available > 0.0).map(|busy| busy.get() as f64 / available),
+        kernel_busy_ns: sum(|d| d.kernel_busy_ns),
+        copy_busy_ns: sum(|d| d.copy_busy_ns),
+        comm_busy_ns: sum(|d| d.comm_busy_ns),
+        exposed_copy_ns: sum(|d| d.exposed_copy_ns),
+        exposed_comm_ns: sum(|d| d.exposed_comm_ns),
+        kernels,
+        memcpys,
+        memsets,
+        launches: launched.iter().filter(|&&launched| launched).count() as u64,
+        host_ops,
+        devices,
+    }
+}
+
+fn device_totals(device: DeviceId, work: Work) -> Option<DeviceTotals> {
+    let extent = work.extent?;
+    let compute = IntervalSet::from_unsorted(work.kernels);
+    let communication = IntervalSet::from_unsorted(work.communication);
+    let copies = IntervalSet::from_unsorted(work.copies);
+    let kernels = compute.union(&communication);
+    Some(DeviceTotals {
+        device,
+        busy_ns: kernels.union(&copies).total(),
+        span_ns: extent.len(),
+        kernel_busy_ns: kernels.total(),
+        copy_busy_ns: copies.total(),
+        comm_busy_ns: communication.total(),
+        exposed_copy_ns: copies.difference(&kernels).total(),
+        exposed_comm_ns: communication.difference(&compute).total(),
+        activities: work.activities,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::sample::Sample;
+
+    #[test]
+    fn overlapping_work_is_counted_once() {
+        let mut sample = Sample::new();
+        sample.op("aten::mm", 0, 50);
+        sample.launch("cudaLaunchKernel", 5, 5).kernel("gemm", 100, 10);
+        sample.launch("cudaLaunchKernel", 15, 5).kernel("ncclDevKernel_AllReduce", 105, 15);
+        sample.launch("cudaMemcpyAsync", 25, 5).memcpy("Memcpy HtoD (Pageable -> Device)", 118, 10);
+        let trace = sample.finish();
+        let totals = totals(&TraceIndex::new(&trace), &Scope::whole());
+        assert_eq!(totals.wall_ns, Ns(128));
+        assert_eq!((totals.gpu_busy_ns, totals.gpu_idle_ns, totals.gpu_span_ns()), (Some(Ns(28)), Some(Ns(0)), Some(Ns(28))));
+        assert_eq!((totals.kernel_busy_ns, totals.copy_busy_ns, totals.comm_busy_ns), (Some(Ns(20)), Some(Ns(10)), Some(Ns(15))));
+        assert_eq!((totals.exposed_copy_ns, totals.exposed_comm_ns), (Some(Ns(8)), Some(Ns(10))));
+        assert_eq!((totals.kernels, totals.memcpys, totals.memsets, totals.launches, totals.host_ops), (2, 1, 0, 3, 1));
+    }
+
+    #[test]
+    fn without_device_work_device_times_are_absent() {
+        let mut sample = Sample::new();
+        sample.op("aten::mm", 0, 50);
+        let trace = sample.finish();
+        let totals = totals(&TraceIndex::new(&trace), &Scope::whole());
+        assert_eq!((totals.wall_ns, totals.gpu_busy_ns, totals.gpu_idle_ns, totals.gpu_busy_fraction), (Ns(50), None, None, None));
+        assert!(totals.devices.is_empty());
+    }
+
+    #[test]
+    fn several_devices_share_the_wall() {
+        let mut sample = Sample::new();
+        sample.launch("cudaLaunchKernel", 0, 5).kernel("gemm", 0, 100);
+        sample.on_device(1, 7);
+        sample.launch("cudaLaunchKernel", 5, 5).kernel("gemm", 50, 50);
+        let trace = sample.finish();
+        let totals = totals(&TraceIndex::new(&trace), &Scope::whole());
+        assert_eq!(totals.gpu_busy_ns, Some(Ns(150)));
+        assert_eq!(totals.gpu_busy_fraction, Some(0.75));
+        assert_eq!(totals.devices.len(), 2);
+    }
+
+    /// One activity: device, stream, kind (kernel, communication, copy, fill), start, duration.
+    type Drawn = (u8, u8, u8, u8, u8);
+
+    /// What a nanosecond holds, one flag a kind.
+    fn naive(drawn: &[Drawn], device: u8) -> Option<[i64; 7]> {
+        let of_device: Vec<_> = drawn.iter().filter(|d| d.0 == device).collect();
+        let first = i64::from(of_device.iter().map(|d| d.3).min()?);
+        let last = of_device.iter().map(|d| i64::from(d.3) + i64::from(d.4)).max()?;
+        let mut sums = [0; 7];
+        for at in 0..600 {
+            let runs = |kinds: &[u8]| {
+                of_device.iter().any(|d| kinds.contains(&d.2) && i64::from(d.3) <= at && at < i64::from(d.3) + i64::from(d.4))
+            };
+            let (compute, communication, copy) = (runs(&[0]), runs(&[1]), runs(&[2, 3]));
+            sums[0] += i64::from(compute || communication || copy);
+            sums[2] += i64::from(compute || communication);
+            sums[3] += i64::from(copy);
+            sums[4] += i64::from(communication);
+            sums[5] += i64::from(copy && !compute && !communication);
+            sums[6] += i64::from(communication && !compute);
+        }
+        sums[1] = last - first;
+        Some(sums)
+    }
+
+    proptest! {
+        #[test]
+        fn totals_equal_those_counted_nanosecond_by_nanosecond(
+            drawn in proptest::collection::vec((0_u8..2, 0_u8..3, 0_u8..4, any::<u8>(), 0_u8..60), 0..24)
+        ) {
+            let mut sample = Sample::new();
+            for (at, &(device, stream, kind, start, dur)) in drawn.iter().enumerate() {
+                sample.on_device(i64::from(device), i64::from(stream));
+                let (start, dur) = (i64::from(start), i64::from(dur));
+                let launch = sample.launch("cudaLaunchKernel", at as i64, 1);
+                match kind {
+                    0 => launch.kernel("gemm", start, dur),
+                    1 => launch.kernel("ncclDevKernel_AllReduce", start, dur),
+                    2 => launch.memcpy("Memcpy DtoH (Device -> Pinned)", start, dur),
+                    _ => launch.memset("Memset (Device)", start, dur),
+                };
+            }
+            let trace = sample.finish();
+            let found = totals(&TraceIndex::new(&trace), &Scope::whole());
+            for device in 0..2_u8 {
+                let of_device = found.devices.iter().find(|d| trace.devices[d.device.index()].ordinal == i64::from(device));
+                let sums = of_device.map(|d| {
+                    [d.busy_ns, d.span_ns, d.kernel_busy_ns, d.copy_busy_ns, d.comm_busy_ns, d.exposed_copy_ns, d.exposed_comm_ns].map(Ns::get)
+                });
+                prop_assert_eq!(sums, naive(&drawn, device));
+            }
+            prop_assert_eq!(found.kernels + found.memcpys + found.memsets, drawn.len() as u64);
+        }
+    }
 }

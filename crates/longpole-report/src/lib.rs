@@ -1,1 +1,34 @@
-//! Placeholder.
+//! Results of the analyses as terminal text, Markdown, CSV and versioned JSON.
+//!
+//! Two halves that do not know each other. [`wire`] holds the JSON structs, one module a command, each with a JSON Schema in
+//! `docs/schema/`. [`views`] turns results into [`Table`]s of typed cells, and the renderers ([`text`], [`markdown`],
+//! [`csv`]) lay any table out. Times and sizes stay integers until the last step, where a unit is chosen for a whole column.
+//!
+//! Names come from the trace and may hold anything: text and Markdown neutralise control characters and markup, CSV
+//! neutralises formulas, JSON keeps them as they are.
+//!
+//! To add a command, add a view, a wire module and a schema; the renderers need no change.
+
+mod csv_table;
+mod header;
+mod markdown_table;
+mod names;
+mod style;
+mod table;
+mod text_table;
+mod triage_page;
+mod trust;
+mod units;
+pub mod views;
+pub mod wire;
+
+pub use csv_table::csv;
+pub use header::{Header, Source, markdown_header, text_header, text_trust};
+pub use markdown_table::markdown;
+pub use names::{csv_cell, ellipsis, markdown_text, printable};
+pub use style::Style;
+pub use table::{Column, Kind, Row, Table, Value};
+pub use text_table::{TextOptions, text};
+pub use triage_page::{report_lines, triage_markdown, triage_text};
+pub use trust::{Grade, Note, Trust};
+pub use units::{bytes, count, time};

@@ -1,6 +1,22 @@
 //! The operator table: torch's `key_averages()`, minus its known errors.
+//!
+//! Rows are operators and API calls. Named ranges have none and own no device time, but they are children like others where self
+//! host time is worked out, as in torch. What torch gets wrong is right here: a kernel is counted once, under the operator around
+//! its launch; ranges are not work of the device; self time is never negative; device work launched outside any operator has
+//! rows of its own, so that the self device times of all rows sum up to the device time in scope.
+//!
+//! A call that began before the scope did can still own work launched inside it. Its row then has that work, and not the call.
+
+mod groups;
+mod shapes;
+mod stacks;
+mod tally;
 
 use longpole_trace::Ns;
+
+use crate::index::TraceIndex;
+use crate::scope::Scope;
+use crate::sort::SortKey;
 
 /// What rows are grouped by, beside the operator's name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,4 +81,38 @@ pub struct OpTable {
     pub self_cuda_total_ns: Option<Ns>,
     /// Sum of self host time over all rows.
     pub self_cpu_total_ns: Ns,
+}
+
+/// The operator table of a scope.
+pub fn op_table(index: &TraceIndex<'_>, scope: &Scope, by: GroupBy) -> OpTable {
+    let groups = if scope.is_whole() {
+        tally::tally(index, by, &tally::Everything)
+    } else {
+        tally::tally(index, by, &tally::Within { index, scope })
+    };
+    groups.into_table(index)
+}
+
+impl OpTable {
+    /// Sorts rows by a column, largest first. Rows that miss the value come last; equal rows keep their order.
+    pub fn sort(&mut self, key: SortKey) {
+        self.rows.sort_by_cached_key(|row| std::cmp::Reverse(row.value(key)));
+    }
+}
+
+impl OpRow {
+    /// The column that a sort key names.
+    pub fn value(&self, key: SortKey) -> Option<i64> {
+        match key {
+            SortKey::CudaTimeTotal => self.cuda_ns.map(Ns::get),
+            SortKey::SelfCudaTimeTotal => self.self_cuda_ns.map(Ns::get),
+            SortKey::CpuTimeTotal => self.cpu_ns.map(Ns::get),
+            SortKey::SelfCpuTimeTotal => self.self_cpu_ns.map(Ns::get),
+            SortKey::Count => i64::try_from(self.calls).ok(),
+            SortKey::CudaMemoryUsage => self.cuda_mem_bytes,
+            SortKey::CpuMemoryUsage => self.cpu_mem_bytes,
+            SortKey::SelfCudaMemoryUsage => self.self_cuda_mem_bytes,
+            SortKey::SelfCpuMemoryUsage => self.self_cpu_mem_bytes,
+        }
+    }
 }

@@ -1,0 +1,166 @@
+//! From device activities to the calls that launched them and the operators that own them.
+
+use longpole_trace::{ActivityId, ApiCallId, HostOpId, LaneId, Ns, Trace};
+
+use super::NONE;
+use super::join::{self, KeyMap};
+use super::tree::{HostTree, NodeId};
+
+/// Who a device activity belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The innermost operator around its launch, as a node of the host tree; failing that, the operator with its external id.
+    Op(NodeId),
+    /// Nobody: this call, outside any operator, launched it.
+    LaunchedOutside(ApiCallId),
+    /// Unknown: its launch is not in the trace.
+    Unrecorded,
+}
+
+/// What did not fit when activities were linked to launches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounts {
+    /// Activities with no launch in the trace.
+    pub orphan_activities: u64,
+    /// Launch calls with no activity. A call is a launch call if calls of its name have activities in this trace, or if its
+    /// name says so.
+    pub launches_without_activity: u64,
+    /// Launch calls.
+    pub launches: u64,
+    /// Activities that start before their launch.
+    pub starts_before_launch: u64,
+    /// By how much at most.
+    pub largest_skew: Ns,
+}
+
+/// The links of every device activity.
+///
+/// An activity is joined to an API call by correlation number within its rank, never by the call's name; one call may have many
+/// activities. Where several calls of a rank share a number (a recording of several processes), the one with the activity's
+/// external id is taken; failing that the last to start at or before the activity; failing that the first of all.
+#[derive(Debug)]
+pub struct Links {
+    call: Vec<u32>,
+    owner: Vec<u32>,
+    /// One bit an API call.
+    launched: Vec<u64>,
+    counts: LinkCounts,
+}
+
+impl Links {
+    pub(super) fn build(trace: &Trace, tree: &HostTree<'_>, by_correlation: &KeyMap) -> Self {
+        let count = trace.activities.len();
+        let mut links = Self {
+            call: Vec::with_capacity(count),
+            owner: Vec::with_capacity(count),
+            launched: vec![0; trace.api_calls.len().div_ceil(64)],
+            counts: LinkCounts::default(),
+        };
+        let lane_ranks: Vec<u32> = (0..trace.lanes.len()).map(|lane| trace.lane_rank(LaneId::from_index(lane))).collect();
+        let mut by_external_id = None;
+        // Activities of one graph launch mostly follow each other, so the owner of the last call is kept.
+        let mut last = (NONE, None);
+        for row in 0..count {
+            let rank = lane_ranks[trace.activities.lane[row].index()];
+            let call = trace.activities.correlation(row).and_then(|key| choose(trace, by_correlation, rank, key, row));
+            let mut owner = None;
+            if let Some(call) = call {
+                links.launched[call as usize / 64] |= 1 << (call % 64);
+                let ahead = trace.api_calls.start[call as usize] - trace.activities.start[row];
+                if ahead > Ns::ZERO {
+                    links.counts.starts_before_launch += 1;
+                    links.counts.largest_skew = links.counts.largest_skew.max(ahead);
+                }
+                if last.0 != call {
+                    last = (call, tree.api_node(ApiCallId(call)).and_then(|node| tree.enclosing_op(node)));
+                }
+                owner = last.1;
+            } else {
+                links.counts.orphan_activities += 1;
+            }
+            if owner.is_none()
+                && let Some(id) = trace.activities.external_id(row)
+            {
+                let ops = by_external_id.get_or_insert_with(|| join::operators(trace));
+                owner = ops.last(rank, id).and_then(|op| tree.op_node(HostOpId(op))).and_then(|node| tree.enclosing_op(node));
+            }
+            links.call.push(call.unwrap_or(NONE));
+            links.owner.push(owner.map_or(NONE, |node| node.0));
+        }
+        links.count_launches(trace);
+        links
+    }
+
+    fn count_launches(&mut self, trace: &Trace) {
+        let calls = &trace.api_calls;
+        let mut launches_by_name = vec![None; trace.strings.len()];
+        for call in self.launched_calls() {
+            launches_by_name[calls.name[call].index()] = Some(true);
+        }
+        for (call, &name) in calls.name.iter().enumerate() {
+            let is_launch = launches_by_name[name.index()].get_or_insert_with(|| named_like_a_launch(trace.strings.get(name)));
+            if *is_launch {
+                self.counts.launches += 1;
+                self.counts.launches_without_activity += u64::from(!self.has_activity(ApiCallId::from_index(call)));
+            }
+        }
+    }
+
+    fn launched_calls(&self) -> impl Iterator<Item = usize> {
+        self.launched
+            .iter()
+            .enumerate()
+            .flat_map(|(word, &bits)| (0..64).filter(move |bit| bits >> bit & 1 == 1).map(move |bit| word * 64 + bit))
+    }
+
+    /// The API call that launched an activity, if it is in the trace.
+    pub fn call(&self, activity: ActivityId) -> Option<ApiCallId> {
+        Some(self.call[activity.index()]).filter(|&call| call != NONE).map(ApiCallId)
+    }
+
+    /// Who an activity belongs to.
+    pub fn owner(&self, activity: ActivityId) -> Owner {
+        match (self.owner[activity.index()], self.call[activity.index()]) {
+            (NONE, NONE) => Owner::Unrecorded,
+            (NONE, call) => Owner::LaunchedOutside(ApiCallId(call)),
+            (node, _) => Owner::Op(NodeId(node)),
+        }
+    }
+
+    /// The operator that an activity belongs to, as a node of the host tree.
+    pub fn owner_node(&self, activity: ActivityId) -> Option<NodeId> {
+        Some(self.owner[activity.index()]).filter(|&node| node != NONE).map(NodeId)
+    }
+
+    /// Whether an API call launched any recorded activity.
+    pub fn has_activity(&self, call: ApiCallId) -> bool {
+        self.launched[call.index() / 64] >> (call.index() % 64) & 1 == 1
+    }
+
+    /// What did not fit.
+    pub fn counts(&self) -> LinkCounts {
+        self.counts
+    }
+}
+
+/// The call of this rank and correlation number that launched activity `row`.
+fn choose(trace: &Trace, by_correlation: &KeyMap, rank: u32, key: u64, row: usize) -> Option<u32> {
+    let last = by_correlation.last(rank, key)?;
+    if by_correlation.before(last).is_none() {
+        return Some(last);
+    }
+    let external_id = trace.activities.external_id(row);
+    let start = trace.activities.start[row];
+    std::iter::successors(Some(last), |&call| by_correlation.before(call)).max_by_key(|&call| {
+        let (call, calls) = (call as usize, &trace.api_calls);
+        let same_operator = external_id.is_some() && calls.external_id(call) == external_id;
+        let ahead = calls.start[call] - start;
+        (same_operator, ahead <= Ns::ZERO, if ahead <= Ns::ZERO { ahead } else { Ns::ZERO - ahead })
+    })
+}
+
+/// Whether a call's name alone says that it starts device work.
+fn named_like_a_launch(name: &str) -> bool {
+    // Host functions run on the host: no device activity is ever recorded for them.
+    ["Launch", "Memcpy", "Memset"].iter().any(|part| name.contains(part)) && !name.contains("HostFunc")
+}

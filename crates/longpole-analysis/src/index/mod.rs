@@ -1,0 +1,68 @@
+//! What several analyses need of a trace, computed once: the host call tree and the links from launches to activities.
+//!
+//! Each part is computed on first use. The cells are filled with `set`, not with `get_or_init`: computing a part may use
+//! the thread pool, and a pool thread that waits inside an initialiser can pick up another analysis that wants the same
+//! part, which would wait for itself. The price is that two threads racing for a part may both compute it.
+
+mod allocations;
+mod join;
+mod links;
+pub(crate) mod order;
+mod sweep;
+mod tree;
+
+use std::sync::OnceLock;
+
+use longpole_trace::Trace;
+
+pub use links::{LinkCounts, Links, Owner};
+pub use tree::{HostRow, HostTree, NodeId};
+
+/// Marks an absent row in the packed columns of this module; never handed out.
+const NONE: u32 = u32::MAX;
+
+/// A trace and what was worked out about it.
+#[derive(Debug)]
+pub struct TraceIndex<'t> {
+    trace: &'t Trace,
+    tree: OnceLock<HostTree<'t>>,
+    links: OnceLock<Links>,
+    allocations: OnceLock<Vec<u32>>,
+}
+
+impl<'t> TraceIndex<'t> {
+    /// Prepares a trace for analysis. Cheap: the parts are computed when they are asked for.
+    pub fn new(trace: &'t Trace) -> Self {
+        Self { trace, tree: OnceLock::new(), links: OnceLock::new(), allocations: OnceLock::new() }
+    }
+
+    /// The trace.
+    pub fn trace(&self) -> &'t Trace {
+        self.trace
+    }
+
+    /// The host call tree.
+    pub fn tree(&self) -> &HostTree<'t> {
+        filled(&self.tree, || HostTree::build(self.trace))
+    }
+
+    /// The links from device activities to their launches and operators.
+    pub fn links(&self) -> &Links {
+        filled(&self.links, || {
+            let (tree, calls) = rayon::join(|| self.tree(), || join::launches(self.trace));
+            Links::build(self.trace, tree, &calls)
+        })
+    }
+
+    /// The innermost node around each allocator event.
+    pub(crate) fn allocation_nodes(&self) -> impl Iterator<Item = Option<NodeId>> {
+        filled(&self.allocations, || allocations::nodes(self.tree())).iter().map(|&node| (node != NONE).then_some(NodeId(node)))
+    }
+}
+
+fn filled<T>(cell: &OnceLock<T>, compute: impl FnOnce() -> T) -> &T {
+    cell.get().unwrap_or_else(|| {
+        let value = compute();
+        cell.get_or_init(|| value)
+    })
+}

@@ -1,0 +1,216 @@
+//! Named ranges: what the host named, and what the device did for it.
+//!
+//! A row is a path of range names on one thread, all its instances together; `ProfilerStep#3` is listed as `ProfilerStep*`.
+//! Device work belongs to an instance by its launch, as in [`Scope`]: launched on the instance's thread while it was open, or on
+//! an autograd worker thread of the same process meanwhile. Ranges that overlap without nesting both have it.
+
+mod sweep;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use longpole_trace::{ActivityId, ActivityKind, Ns, RangeId, ThreadId, Trace};
+
+use crate::index::TraceIndex;
+use crate::scope::Scope;
+use sweep::{Launch, Sweep};
+
+/// All instances of one range at one place in the nesting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeRow {
+    /// Its name; `ProfilerStep#3` is listed as `ProfilerStep*`.
+    pub name: String,
+    /// Names of the ranges around it, outermost first.
+    pub parents: Vec<String>,
+    /// Number of instances.
+    pub calls: u64,
+    /// Summed host time.
+    pub cpu_ns: Ns,
+    /// Sum over instances (and devices) of first start to last end of the device work launched inside; absent when none was.
+    pub gpu_span_ns: Option<Ns>,
+    /// Union of that work, inside those spans.
+    pub gpu_busy_ns: Option<Ns>,
+    /// Span minus busy.
+    pub gpu_idle_ns: Option<Ns>,
+    /// Kernels launched inside.
+    pub kernels: u64,
+}
+
+/// Ranges nested deeper than this are listed at this depth: a path is written out in every row, and a runaway recursion of
+/// ranges must not cost memory in its square.
+const MAX_DEPTH: usize = 64;
+
+/// Nothing, in the packed indexes of this module.
+const NONE: u32 = u32::MAX;
+
+/// An open or closed range.
+#[derive(Clone, Copy, Debug)]
+struct Instance {
+    range: RangeId,
+    thread: ThreadId,
+    start: Ns,
+    end: Ns,
+    /// Index of the innermost instance around it.
+    parent: u32,
+    /// What was launched inside.
+    device: Option<DeviceWork>,
+    kernels: u64,
+}
+
+/// Device time of one instance, summed over devices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct DeviceWork {
+    span: Ns,
+    busy: Ns,
+}
+
+/// The ranges of a scope, depth first, in order of first occurrence.
+pub fn range_table(index: &TraceIndex<'_>, scope: &Scope) -> Vec<RangeRow> {
+    let trace = index.trace();
+    if trace.ranges.is_empty() {
+        return Vec::new();
+    }
+    let mut instances: Vec<Instance> = (0..trace.ranges.len())
+        .map(|row| {
+            let (start, dur) = (trace.ranges.start[row], trace.ranges.dur[row].max(Ns::ZERO));
+            let (range, thread) = (RangeId::from_index(row), trace.ranges.thread[row]);
+            Instance { range, thread, start, end: start + dur, parent: NONE, device: None, kernels: 0 }
+        })
+        .collect();
+    // Whatever is around an instance comes before it.
+    instances.sort_by_key(|i| (i.start, std::cmp::Reverse(i.end)));
+    let mut of_thread: Vec<Vec<u32>> = vec![Vec::new(); trace.threads.len()];
+    for (at, instance) in instances.iter().enumerate() {
+        of_thread[instance.thread.index()].push(at as u32);
+    }
+    let launches = launches_by_thread(index, scope);
+    let workers = autograd_workers(trace);
+    for thread in 0..of_thread.len() {
+        if of_thread[thread].is_empty() {
+            continue;
+        }
+        let process = trace.threads[thread].process;
+        let mut seen: Vec<Launch> = if workers[thread] { Vec::new() } else { launches[thread].clone() };
+        for worker in (0..workers.len()).filter(|&worker| workers[worker] && trace.threads[worker].process == process) {
+            seen.extend_from_slice(&launches[worker]);
+        }
+        seen.sort_by_key(|launch| launch.at);
+        Sweep::new(&mut instances, &of_thread[thread]).run(trace, &seen);
+    }
+    rows(trace, scope, &instances)
+}
+
+/// Device activities in scope, by the thread that launched them.
+fn launches_by_thread(index: &TraceIndex<'_>, scope: &Scope) -> Vec<Vec<Launch>> {
+    let trace = index.trace();
+    let mut launches = vec![Vec::new(); trace.threads.len()];
+    for row in 0..trace.activities.len() {
+        let id = ActivityId::from_index(row);
+        if let Some(call) = index.links().call(id)
+            && scope.includes_activity(index, id)
+        {
+            let is_kernel = matches!(trace.activities.kind[row], ActivityKind::Kernel | ActivityKind::Other);
+            let launch = Launch { at: trace.api_calls.start[call.index()], activity: id, is_kernel };
+            launches[trace.api_calls.thread[call.index()].index()].push(launch);
+        }
+    }
+    launches
+}
+
+/// Threads that run backward operators: no range is ever opened for those.
+fn autograd_workers(trace: &Trace) -> Vec<bool> {
+    let is_backward: Vec<bool> = trace.strings.iter().map(|(_, name)| name.starts_with("autograd::engine::evaluate_function")).collect();
+    let mut workers = vec![false; trace.threads.len()];
+    for (name, thread) in trace.host_ops.name.iter().zip(&trace.host_ops.thread) {
+        workers[thread.index()] |= is_backward[name.index()];
+    }
+    workers
+}
+
+/// A path of range names, and the sums of its instances.
+struct PathNode {
+    name: String,
+    parent: u32,
+    depth: usize,
+    children: Vec<u32>,
+    row: RangeRow,
+}
+
+fn rows(trace: &Trace, scope: &Scope, instances: &[Instance]) -> Vec<RangeRow> {
+    let mut paths: Vec<PathNode> = Vec::new();
+    let mut known: HashMap<(u32, &str), u32, FixedState> = HashMap::default();
+    let mut roots = Vec::new();
+    let mut path_of = vec![NONE; instances.len()];
+    for (at, instance) in instances.iter().enumerate() {
+        let name = canonical(trace.strings.get(trace.ranges.name[instance.range.index()]));
+        let mut parent = if instance.parent == NONE { NONE } else { path_of[instance.parent as usize] };
+        while parent != NONE && paths[parent as usize].depth + 1 >= MAX_DEPTH {
+            parent = paths[parent as usize].parent;
+        }
+        let path = *known.entry((parent, name)).or_insert_with(|| {
+            let path = paths.len() as u32;
+            let depth = if parent == NONE { 0 } else { paths[parent as usize].depth + 1 };
+            paths.push(PathNode { name: name.to_owned(), parent, depth, children: Vec::new(), row: empty_row(name) });
+            if parent == NONE {
+                roots.push(path)
+            } else {
+                paths[parent as usize].children.push(path)
+            }
+            path
+        });
+        path_of[at] = path;
+        if scope.includes_host(trace, instance.thread, instance.start) {
+            add(&mut paths[path as usize].row, instance);
+        }
+    }
+    let mut rows = Vec::new();
+    let mut stack: Vec<u32> = roots.into_iter().rev().collect();
+    while let Some(path) = stack.pop() {
+        stack.extend(paths[path as usize].children.iter().rev());
+        if paths[path as usize].row.calls > 0 {
+            let mut row = paths[path as usize].row.clone();
+            row.parents = names_around(&paths, path);
+            rows.push(row);
+        }
+    }
+    rows
+}
+
+fn names_around(paths: &[PathNode], path: u32) -> Vec<String> {
+    let parent_of = |path: u32| Some(paths[path as usize].parent).filter(|&parent| parent != NONE);
+    let mut names: Vec<String> =
+        std::iter::successors(parent_of(path), |&path| parent_of(path)).map(|path| paths[path as usize].name.clone()).collect();
+    names.reverse();
+    names
+}
+
+/// All numbered steps are one range.
+fn canonical(name: &str) -> &str {
+    if name.starts_with("ProfilerStep#") { "ProfilerStep*" } else { name }
+}
+
+fn empty_row(name: &str) -> RangeRow {
+    RangeRow {
+        name: name.to_owned(),
+        parents: Vec::new(),
+        calls: 0,
+        cpu_ns: Ns::ZERO,
+        gpu_span_ns: None,
+        gpu_busy_ns: None,
+        gpu_idle_ns: None,
+        kernels: 0,
+    }
+}
+
+fn add(row: &mut RangeRow, instance: &Instance) {
+    row.calls += 1;
+    row.cpu_ns += instance.end - instance.start;
+    row.kernels += instance.kernels;
+    if let Some(device) = instance.device {
+        *row.gpu_span_ns.get_or_insert_default() += device.span;
+        *row.gpu_busy_ns.get_or_insert_default() += device.busy;
+        *row.gpu_idle_ns.get_or_insert_default() += device.span - device.busy;
+    }
+}
+
+#[cfg(test)]
+mod tests;

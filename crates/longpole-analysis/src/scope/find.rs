@@ -1,0 +1,194 @@
+//! Finds the ranks, devices and instances that a scope names.
+
+use longpole_trace::{Interval, IntervalSet, Ns, ProcessId, StrId, ThreadId, Trace};
+
+use super::ScopeError;
+
+/// A host interval on a thread.
+#[derive(Clone, Copy)]
+struct Instance {
+    thread: ThreadId,
+    interval: Interval,
+}
+
+fn rank_is_in(ranks: Option<&[bool]>, rank: u32) -> bool {
+    ranks.is_none_or(|ranks| ranks.get(rank as usize) == Some(&true))
+}
+
+pub(super) fn ranks(trace: &Trace, rank: u32) -> Result<Vec<bool>, ScopeError> {
+    let wanted: Vec<bool> = trace.ranks.iter().map(|info| info.rank == rank).collect();
+    if wanted.contains(&true) {
+        return Ok(wanted);
+    }
+    let mut known: Vec<u32> = trace.ranks.iter().map(|info| info.rank).collect();
+    known.sort_unstable();
+    known.dedup();
+    Err(ScopeError::NoSuchRank(rank, known))
+}
+
+pub(super) fn devices(trace: &Trace, ordinal: i64, ranks: Option<&[bool]>) -> Result<Vec<bool>, ScopeError> {
+    let in_ranks = || trace.devices.iter().map(|device| (device, rank_is_in(ranks, device.rank)));
+    let wanted: Vec<bool> = in_ranks().map(|(device, is_in)| is_in && device.ordinal == ordinal).collect();
+    if wanted.contains(&true) {
+        return Ok(wanted);
+    }
+    let mut known: Vec<i64> = in_ranks().filter(|&(_, is_in)| is_in).map(|(device, _)| device.ordinal).collect();
+    known.sort_unstable();
+    known.dedup();
+    Err(ScopeError::NoSuchDevice(ordinal, known))
+}
+
+pub(super) fn range(trace: &Trace, name: &str, ranks: Option<&[bool]>) -> Result<Vec<IntervalSet>, ScopeError> {
+    let matches = |text: &str| name.strip_suffix('*').map_or(text == name, |prefix| text.starts_with(prefix));
+    let instances = range_instances(trace, ranks, |id| matches(trace.strings.get(id)));
+    if instances.is_empty() {
+        Err(ScopeError::NoSuchRange(name.to_owned(), range_names(trace, ranks)))
+    } else {
+        Ok(by_thread(trace, &instances))
+    }
+}
+
+pub(super) fn step(trace: &Trace, step: u64, ranks: Option<&[bool]>) -> Result<Vec<IntervalSet>, ScopeError> {
+    let marker = |id: StrId| trace.strings.get(id).strip_prefix("ProfilerStep#").and_then(|number| number.parse::<u64>().ok());
+    let markers = range_instances(trace, ranks, |id| marker(id).is_some());
+    if !markers.is_empty() {
+        let wanted = range_instances(trace, ranks, |id| marker(id) == Some(step));
+        if !wanted.is_empty() {
+            return Ok(by_thread(trace, &wanted));
+        }
+        let mut numbers: Vec<_> = trace.ranges.name.iter().filter_map(|&id| marker(id)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        return Err(ScopeError::NoSuchStepMarker(step, numbers));
+    }
+    let instances = match most_repeated(trace, ranks) {
+        Some(name) => range_instances(trace, ranks, |id| id == name),
+        None => graph_launches(trace, ranks),
+    };
+    let (wanted, found) = nth_of_each_rank(trace, instances, step);
+    if wanted.is_empty() { Err(ScopeError::NoSuchStep(step, found)) } else { Ok(by_thread(trace, &wanted)) }
+}
+
+/// First start to last end of the host events and device activities of some ranks, cut to the window of the trace.
+pub(super) fn extent(trace: &Trace, ranks: Option<&[bool]>) -> Option<Interval> {
+    if ranks.is_none() {
+        return trace.window.bounds().map(|(start, end)| Interval { start, end });
+    }
+    let mut extent: Option<Interval> = None;
+    let mut include = |rank: u32, start: Ns, end: Ns| {
+        if rank_is_in(ranks, rank) {
+            let known = extent.get_or_insert(Interval { start, end });
+            known.start = known.start.min(start);
+            known.end = known.end.max(end);
+        }
+    };
+    let tables = [
+        (&trace.ranges.thread, &trace.ranges.start, Some(&trace.ranges.dur)),
+        (&trace.host_ops.thread, &trace.host_ops.start, Some(&trace.host_ops.dur)),
+        (&trace.api_calls.thread, &trace.api_calls.start, Some(&trace.api_calls.dur)),
+        (&trace.frames.thread, &trace.frames.start, Some(&trace.frames.dur)),
+        (&trace.memory.thread, &trace.memory.start, None),
+    ];
+    for (threads, starts, durs) in tables {
+        for (row, &thread) in threads.iter().enumerate() {
+            let end = starts[row] + durs.map_or(Ns::ZERO, |durs| durs[row].max(Ns::ZERO));
+            include(trace.thread_rank(thread), starts[row], end);
+        }
+    }
+    for (row, &lane) in trace.activities.lane.iter().enumerate() {
+        include(trace.lane_rank(lane), trace.activities.start[row], trace.activities.end(row));
+    }
+    extent
+}
+
+fn range_instances(trace: &Trace, ranks: Option<&[bool]>, wanted: impl Fn(StrId) -> bool) -> Vec<Instance> {
+    let ranges = &trace.ranges;
+    (0..ranges.len())
+        .filter(|&row| wanted(ranges.name[row]) && rank_is_in(ranks, trace.thread_rank(ranges.thread[row])))
+        .map(|row| Instance { thread: ranges.thread[row], interval: Interval::new(ranges.start[row], ranges.dur[row]) })
+        .collect()
+}
+
+fn graph_launches(trace: &Trace, ranks: Option<&[bool]>) -> Vec<Instance> {
+    let calls = &trace.api_calls;
+    (0..calls.len())
+        .filter(|&row| trace.strings.get(calls.name[row]).contains("GraphLaunch"))
+        .filter(|&row| rank_is_in(ranks, trace.thread_rank(calls.thread[row])))
+        .map(|row| Instance { thread: calls.thread[row], interval: Interval::new(calls.start[row], calls.dur[row]) })
+        .collect()
+}
+
+/// The range name with most instances, at least two; of equals the one with the longest total.
+fn most_repeated(trace: &Trace, ranks: Option<&[bool]>) -> Option<StrId> {
+    let ranges = &trace.ranges;
+    let mut totals = vec![(0_u64, Ns::ZERO); trace.strings.len()];
+    for row in 0..ranges.len() {
+        if rank_is_in(ranks, trace.thread_rank(ranges.thread[row])) {
+            let (count, total) = &mut totals[ranges.name[row].index()];
+            *count += 1;
+            *total += ranges.dur[row].max(Ns::ZERO);
+        }
+    }
+    let best = (0..totals.len()).rev().max_by_key(|&name| totals[name])?;
+    (totals[best].0 >= 2).then_some(StrId::from_index(best))
+}
+
+/// The `step`-th instance of each rank in order of start, and how many the rank with most has.
+fn nth_of_each_rank(trace: &Trace, mut instances: Vec<Instance>, step: u64) -> (Vec<Instance>, u64) {
+    instances.sort_by_key(|instance| (trace.thread_rank(instance.thread), instance.interval.start));
+    let mut found = 0;
+    let mut wanted = Vec::new();
+    for of_rank in instances.chunk_by(|a, b| trace.thread_rank(a.thread) == trace.thread_rank(b.thread)) {
+        found = found.max(of_rank.len() as u64);
+        wanted.extend(usize::try_from(step).ok().and_then(|step| of_rank.get(step)));
+    }
+    (wanted, found)
+}
+
+/// Distinct range names in order of first mention, all numbered steps as one.
+fn range_names(trace: &Trace, ranks: Option<&[bool]>) -> Vec<String> {
+    let mut seen = vec![false; trace.strings.len()];
+    let mut names: Vec<String> = Vec::new();
+    for (row, name) in trace.ranges.name.iter().enumerate() {
+        if !seen[name.index()] && rank_is_in(ranks, trace.thread_rank(trace.ranges.thread[row])) {
+            seen[name.index()] = true;
+            let text = trace.strings.get(*name);
+            let text = if text.starts_with("ProfilerStep#") { "ProfilerStep*" } else { text };
+            if !names.iter().any(|known| known == text) {
+                names.push(text.to_owned());
+            }
+        }
+    }
+    names
+}
+
+/// For each thread, when its events are inside: its own instances, and on an autograd worker those of its whole process.
+fn by_thread(trace: &Trace, instances: &[Instance]) -> Vec<IntervalSet> {
+    let mut of_thread = vec![Vec::new(); trace.threads.len()];
+    let mut of_process = vec![Vec::new(); trace.processes.len()];
+    for instance in instances {
+        of_thread[instance.thread.index()].push(instance.interval);
+        of_process[process_of(trace, instance.thread).index()].push(instance.interval);
+    }
+    for (thread, is_worker) in autograd_workers(trace).into_iter().enumerate() {
+        if is_worker {
+            of_thread[thread].clone_from(&of_process[process_of(trace, ThreadId::from_index(thread)).index()]);
+        }
+    }
+    of_thread.into_iter().map(IntervalSet::from_unsorted).collect()
+}
+
+fn process_of(trace: &Trace, thread: ThreadId) -> ProcessId {
+    trace.threads[thread.index()].process
+}
+
+fn autograd_workers(trace: &Trace) -> Vec<bool> {
+    let is_backward: Vec<bool> = trace.strings.iter().map(|(_, name)| name.starts_with("autograd::engine::evaluate_function")).collect();
+    let mut workers = vec![false; trace.threads.len()];
+    if is_backward.contains(&true) {
+        for (name, thread) in trace.host_ops.name.iter().zip(&trace.host_ops.thread) {
+            workers[thread.index()] |= is_backward[name.index()];
+        }
+    }
+    workers
+}

@@ -1,0 +1,317 @@
+//! What the rules need beyond the tables: why the device was idle, which single calls stand out, how work was launched.
+
+use longpole_trace::{ActivityId, ActivityKind, ApiCallId, Interval, IntervalSet, Ns, StrId, Trace};
+
+use super::Tables;
+use crate::index::{HostRow, NodeId};
+
+/// Kernels shorter than this cost more to launch than to run.
+pub(super) const SMALL_KERNEL: Ns = Ns::from_micros(5);
+
+/// A host call of which a single one stands out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LongCall {
+    /// The operator or API call.
+    pub(super) name: String,
+    /// The operator around an API call.
+    pub(super) inside: Option<String>,
+    /// Its own time: children and waiting excluded.
+    pub(super) self_ns: Ns,
+    /// Calls of that name.
+    pub(super) calls: u64,
+}
+
+/// Device graphs that were replayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Replays {
+    /// Launches that ran.
+    pub(super) launches: u64,
+    /// Activities they ran.
+    pub(super) activities: u64,
+    /// Summed device time of those.
+    pub(super) device_ns: Ns,
+}
+
+/// Memory management by the runtime, while the device did nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct MemoryCalls {
+    /// The call that took longest in sum.
+    pub(super) name: String,
+    /// Calls of all such names.
+    pub(super) calls: u64,
+    /// Their union, less the time in which the device was busy.
+    pub(super) idle_ns: Ns,
+}
+
+/// Everything the rules look at beside the tables.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Evidence {
+    /// Idle time of the devices, inside their spans, in which the next work had not even been launched.
+    pub(super) starved_ns: Ns,
+    /// The part of the devices' idle time in which a data loader was being waited for.
+    pub(super) loader_ns: Ns,
+    /// Calls that by their name start device work.
+    pub(super) launch_calls: u64,
+    /// Those of them without device activity.
+    pub(super) unanswered: u64,
+    /// Whether a device graph was captured.
+    pub(super) captured: bool,
+    pub(super) replays: Replays,
+    /// Kernels shorter than [`SMALL_KERNEL`], and their time.
+    pub(super) small_kernels: u64,
+    pub(super) small_kernels_ns: Ns,
+    /// Median duration of kernels.
+    pub(super) median_kernel_ns: Ns,
+    /// Copies between device and pageable host memory.
+    pub(super) pageable_ns: Ns,
+    pub(super) memory_calls: MemoryCalls,
+    /// Single host calls during which the device idled for most of the time, longest first.
+    pub(super) long_calls: Vec<LongCall>,
+    /// Part of the wall in which the busiest host thread was in no operator and no call.
+    pub(super) outside_ns: Option<Ns>,
+    /// Communication time by rank, most first. Only with several ranks.
+    pub(super) comm_by_rank: Vec<(u32, Ns)>,
+}
+
+impl Evidence {
+    pub(super) fn gather(tables: &Tables<'_, '_>) -> Self {
+        let mut evidence = Self::default();
+        let busy = evidence.device_side(tables);
+        evidence.api_side(tables, &busy);
+        evidence.host_side(tables, &busy);
+        evidence.comm_by_rank = communication_by_rank(tables);
+        evidence
+    }
+
+    /// Reads activities. Returns when any device of each rank was busy.
+    fn device_side(&mut self, tables: &Tables<'_, '_>) -> Vec<IntervalSet> {
+        let (index, trace) = (tables.index, tables.index.trace());
+        let activities = &trace.activities;
+        let mut by_device: Vec<Vec<u32>> = vec![Vec::new(); trace.devices.len()];
+        let mut kernels = Vec::new();
+        let graph_launch = names_with(trace, |name| name.contains("GraphLaunch"));
+        let mut replayed = vec![false; trace.api_calls.len()];
+        for row in 0..activities.len() {
+            let id = ActivityId::from_index(row);
+            if !tables.scope.includes_activity(index, id) {
+                continue;
+            }
+            by_device[trace.lanes[activities.lane[row].index()].device.index()].push(row as u32);
+            let duration = activities.dur[row].max(Ns::ZERO);
+            if matches!(activities.kind[row], ActivityKind::Kernel | ActivityKind::Other) {
+                kernels.push(duration);
+                if duration < SMALL_KERNEL {
+                    self.small_kernels += 1;
+                    self.small_kernels_ns += duration;
+                }
+            } else if trace.strings.get(activities.name[row]).contains("Pageable") {
+                self.pageable_ns += duration;
+            }
+            if let Some(call) = index.links().call(id)
+                && graph_launch[trace.api_calls.name[call.index()].index()]
+            {
+                self.replays.activities += 1;
+                self.replays.device_ns += duration;
+                self.replays.launches += u64::from(!std::mem::replace(&mut replayed[call.index()], true));
+            }
+        }
+        if let Some(middle) = kernels.len().checked_sub(1) {
+            self.median_kernel_ns = *kernels.select_nth_unstable(middle / 2).1;
+        }
+        let loader = loader_intervals(tables);
+        let mut busy = vec![Vec::new(); trace.ranks.len().max(1)];
+        for (device, mut rows) in by_device.into_iter().enumerate() {
+            rows.sort_by_key(|&row| activities.start[row as usize]);
+            let idle = self.idle_of_device(tables, &rows);
+            let rank = trace.devices[device].rank as usize;
+            self.loader_ns += loader.get(rank).map_or(Ns::ZERO, |loader| idle.intersection(loader).total());
+            if let Some(busy) = busy.get_mut(rank) {
+                busy.extend(rows.iter().map(|&row| Interval::new(activities.start[row as usize], activities.dur[row as usize])));
+            }
+        }
+        busy.into_iter().map(IntervalSet::from_unsorted).collect()
+    }
+
+    /// The gaps of one device, whose activities are given in order of start. A gap was starved until the work that ends it
+    /// began to be launched.
+    fn idle_of_device(&mut self, tables: &Tables<'_, '_>, rows: &[u32]) -> IntervalSet {
+        let trace = tables.index.trace();
+        let mut idle = Vec::new();
+        let mut end: Option<Ns> = None;
+        for &row in rows {
+            let row = row as usize;
+            let start = trace.activities.start[row];
+            if let Some(end) = end
+                && start > end
+            {
+                idle.push(Interval { start: end, end: start });
+                if let Some(call) = tables.index.links().call(ActivityId::from_index(row)) {
+                    let launched = trace.api_calls.start[call.index()].min(start);
+                    self.starved_ns += (launched - end).max(Ns::ZERO);
+                }
+            }
+            end = Some(end.map_or(Ns::MIN, |end| end).max(Interval::new(start, trace.activities.dur[row]).end));
+        }
+        IntervalSet::from_unsorted(idle)
+    }
+
+    /// Reads API calls.
+    fn api_side(&mut self, tables: &Tables<'_, '_>, busy: &[IntervalSet]) {
+        let trace = tables.index.trace();
+        let calls = &trace.api_calls;
+        let launches = names_with(trace, |name| (name.contains("Launch") || name.contains("MemcpyAsync")) && !name.contains("HostFunc"));
+        let captures = names_with(trace, |name| name.contains("GraphInstantiate") || name.contains("BeginCapture"));
+        let memory = names_with(trace, manages_memory);
+        let mut managing = vec![Vec::new(); busy.len()];
+        let mut by_name: Vec<Ns> = Vec::new();
+        for row in 0..calls.len() {
+            let id = ApiCallId::from_index(row);
+            if !tables.scope.includes_call(trace, id) {
+                continue;
+            }
+            let name = calls.name[row];
+            if launches[name.index()] {
+                self.launch_calls += 1;
+                self.unanswered += u64::from(!tables.index.links().has_activity(id));
+            }
+            self.captured |= captures[name.index()];
+            if memory[name.index()] {
+                self.memory_calls.calls += 1;
+                by_name.resize(trace.strings.len(), Ns::ZERO);
+                by_name[name.index()] += calls.dur[row].max(Ns::ZERO);
+                let rank = trace.thread_rank(calls.thread[row]) as usize;
+                if let Some(managing) = managing.get_mut(rank) {
+                    managing.push(Interval::new(calls.start[row], calls.dur[row]));
+                }
+            }
+        }
+        let longest = (0..by_name.len()).max_by_key(|&name| by_name[name]);
+        self.memory_calls.name = longest.map_or_else(String::new, |name| trace.strings.get(StrId::from_index(name)).to_owned());
+        self.memory_calls.idle_ns =
+            managing.into_iter().zip(busy).map(|(managing, busy)| IntervalSet::from_unsorted(managing).difference(busy).total()).sum();
+    }
+
+    /// Reads the host tree.
+    fn host_side(&mut self, tables: &Tables<'_, '_>, busy: &[IntervalSet]) {
+        let (tree, trace) = (tables.index.tree(), tables.index.trace());
+        let mut child_time = vec![Ns::ZERO; tree.len()];
+        // Time inside the outermost operators and calls of each thread, ranges not counted.
+        let mut inside = vec![Ns::ZERO; trace.threads.len()];
+        let mut under_work = vec![false; tree.len()];
+        for node in tree.nodes() {
+            let is_range = matches!(tree.row(node), HostRow::Range(_));
+            let duration = tree.times(node).1;
+            let parent = tree.parent(node);
+            let covered = parent.is_some_and(|parent| under_work[parent.index()]);
+            under_work[node.index()] = covered || !is_range;
+            if let Some(parent) = parent {
+                child_time[parent.index()] += duration;
+            }
+            if !covered && !is_range && tables.scope.includes_node(tables.index, node) {
+                inside[tree.thread(node).index()] += duration;
+            }
+        }
+        let wall = tables.totals.wall_ns;
+        let host_thread = inside.iter().copied().max().filter(|&time| time > Ns::ZERO);
+        self.outside_ns = host_thread.filter(|_| trace.ranks.len() <= 1).map(|time| (wall - time).max(Ns::ZERO));
+
+        // Only calls of this length are worth looking at, and there are few of them.
+        let threshold = Ns(wall.get() / 10);
+        let mut candidates: Vec<(Ns, NodeId)> = Vec::new();
+        for node in tree.nodes() {
+            let (start, duration) = tree.times(node);
+            if duration < threshold || threshold == Ns::ZERO || !tables.scope.includes_node(tables.index, node) {
+                continue;
+            }
+            let name = trace.strings.get(tree.name(node));
+            let own = match tree.row(node) {
+                HostRow::Range(_) => continue,
+                HostRow::Op(_) if waits_or_frames(name) => continue,
+                HostRow::Api(_) if blocks(name) => continue,
+                _ => (duration - child_time[node.index()]).max(Ns::ZERO),
+            };
+            let rank = trace.thread_rank(tree.thread(node)) as usize;
+            let during = IntervalSet::from_unsorted(vec![Interval::new(start, duration)]);
+            let idle = busy.get(rank).map_or(duration, |busy| during.difference(busy).total());
+            if own >= threshold && idle.get() >= duration.get() / 5 * 4 {
+                candidates.push((own, node));
+            }
+        }
+        candidates.sort_by_key(|&(own, node)| (std::cmp::Reverse(own), node));
+        candidates.truncate(4);
+        self.long_calls = candidates.into_iter().filter_map(|(own, node)| long_call(tables, node, own)).collect();
+    }
+}
+
+/// Describes a long call, if it is unlike the other calls of its name.
+fn long_call(tables: &Tables<'_, '_>, node: NodeId, self_ns: Ns) -> Option<LongCall> {
+    /// A first call that initialises something is at least this many times the median.
+    const UNLIKE: i64 = 10;
+    let (tree, trace) = (tables.index.tree(), tables.index.trace());
+    let name = tree.name(node);
+    let mut durations: Vec<Ns> = tree.nodes().filter(|&other| tree.name(other) == name).map(|other| tree.times(other).1).collect();
+    let calls = durations.len() as u64;
+    let middle = durations.len().checked_sub(1)? / 2;
+    let median = *durations.select_nth_unstable(middle).1;
+    if calls > 1 && self_ns.get() < median.get().saturating_mul(UNLIKE) {
+        return None;
+    }
+    let inside = matches!(tree.row(node), HostRow::Api(_)).then(|| tree.enclosing_op(node)).flatten();
+    let text = |name: StrId| trace.strings.get(name).to_owned();
+    Some(LongCall { name: text(name), inside: inside.map(|op| text(tree.name(op))), self_ns, calls })
+}
+
+/// Which interned strings satisfy a condition.
+fn names_with(trace: &Trace, holds: impl Fn(&str) -> bool) -> Vec<bool> {
+    trace.strings.iter().map(|(_, name)| holds(name)).collect()
+}
+
+/// API calls that wait for the device: their time says nothing about the call.
+fn blocks(name: &str) -> bool {
+    ["Synchronize", "Memcpy", "EventQuery", "StreamQuery"].iter().any(|part| name.contains(part))
+}
+
+/// Operators that wait for other processes or stand for a whole step.
+fn waits_or_frames(name: &str) -> bool {
+    name.starts_with("enumerate(DataLoader)") || name.starts_with("ProfilerStep") || name.to_ascii_lowercase().contains("wait")
+}
+
+/// Runtime and driver calls that get or return memory.
+fn manages_memory(name: &str) -> bool {
+    const WITH_PREFIX: &[&str] = &["Malloc", "Free", "HostAlloc", "HostMalloc", "HostFree", "MemAlloc", "MemFree", "MemCreate", "MemMap", "MemUnmap"];
+    let rest = ["cuda", "hip", "cu"].iter().find_map(|prefix| name.strip_prefix(prefix));
+    rest.is_some_and(|rest| WITH_PREFIX.iter().any(|part| rest.starts_with(part)))
+}
+
+/// When each rank waited for a data loader, as operators (old traces) or ranges say.
+fn loader_intervals(tables: &Tables<'_, '_>) -> Vec<IntervalSet> {
+    let trace = tables.index.trace();
+    let is_loader = names_with(trace, |name| name.starts_with("enumerate(DataLoader)"));
+    let mut intervals = vec![Vec::new(); trace.ranks.len().max(1)];
+    let ranges = (&trace.ranges.name, &trace.ranges.thread, &trace.ranges.start, &trace.ranges.dur);
+    let ops = (&trace.host_ops.name, &trace.host_ops.thread, &trace.host_ops.start, &trace.host_ops.dur);
+    for (names, threads, starts, durs) in [ranges, ops] {
+        for row in (0..names.len()).filter(|&row| is_loader[names[row].index()]) {
+            if tables.scope.includes_host(trace, threads[row], starts[row])
+                && let Some(of_rank) = intervals.get_mut(trace.thread_rank(threads[row]) as usize)
+            {
+                of_rank.push(Interval::new(starts[row], durs[row]));
+            }
+        }
+    }
+    intervals.into_iter().map(IntervalSet::from_unsorted).collect()
+}
+
+fn communication_by_rank(tables: &Tables<'_, '_>) -> Vec<(u32, Ns)> {
+    let trace = tables.index.trace();
+    let mut by_rank: Vec<(u32, Ns)> = Vec::new();
+    for device in &tables.totals.devices {
+        let rank = super::rank_number(trace, device.device);
+        match by_rank.iter_mut().find(|(known, _)| *known == rank) {
+            Some((_, time)) => *time += device.comm_busy_ns,
+            None => by_rank.push((rank, device.comm_busy_ns)),
+        }
+    }
+    by_rank.sort_by_key(|&(rank, time)| (std::cmp::Reverse(time), rank));
+    if by_rank.len() > 1 { by_rank } else { Vec::new() }
+}

@@ -1,0 +1,167 @@
+//! The first pass: totals, the heads of the tables, and a report of five lines with one next experiment.
+//!
+//! The lines are facts of the trace with numbers and units; the next experiment follows the rules of [`rules`], which
+//! documents them as one table. Nothing here is a guess about code that the trace does not show: what is not recorded is
+//! said to be so.
+
+mod evidence;
+mod lines;
+mod rules;
+mod text;
+
+use longpole_trace::{DeviceId, Trace};
+
+use crate::families::{FamilyRow, family_table};
+use crate::index::TraceIndex;
+use crate::kernels::{KernelRow, kernel_table};
+use crate::ops::{GroupBy, OpTable, op_table};
+use crate::ranges::{RangeRow, range_table};
+use crate::scope::Scope;
+use crate::totals::{Totals, totals};
+use evidence::Evidence;
+
+/// One device for the report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HardwareDevice {
+    /// Its number.
+    pub id: i64,
+    /// Rank it belongs to.
+    pub rank: u32,
+    /// Product name, if the trace says.
+    pub name: Option<String>,
+    /// Multiprocessors.
+    pub sm_count: Option<u32>,
+    /// Memory size.
+    pub memory_bytes: Option<u64>,
+    /// Whether the trace has activity on it.
+    pub active: bool,
+}
+
+/// What the run was on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hardware {
+    /// Devices the trace describes or uses.
+    pub devices: Vec<HardwareDevice>,
+    /// CUDA version of the driver (HIP, on AMD).
+    pub driver: Option<String>,
+    /// CUDA runtime version (HIP, on AMD).
+    pub cuda: Option<String>,
+}
+
+/// Options of [`triage`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TriageOptions {
+    /// Replaces the workload line.
+    pub workload: Option<String>,
+}
+
+/// The one next experiment, and the rule that chose it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NextExperiment {
+    /// Stable code of the rule: `host_bound`, `one_operator`, `many_tiny_kernels`, `copies`, ...
+    pub code: &'static str,
+    /// What to change and what to measure after, in one sentence.
+    pub text: String,
+}
+
+/// The five lines, without their heads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// What ran.
+    pub workload: String,
+    /// On what.
+    pub hardware: String,
+    /// Where device time went.
+    pub top_cuda_time: String,
+    /// Where host time went.
+    pub top_host_cost: String,
+    /// What to try next.
+    pub next_experiment: NextExperiment,
+}
+
+/// Everything the first pass says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Triage {
+    /// Hardware.
+    pub hardware: Hardware,
+    /// Totals.
+    pub totals: Totals,
+    /// Operators.
+    pub ops: OpTable,
+    /// Families, largest first.
+    pub families: Vec<FamilyRow>,
+    /// Kernels, largest first.
+    pub kernels: Vec<KernelRow>,
+    /// Ranges, in nesting order.
+    pub ranges: Vec<RangeRow>,
+    /// The report.
+    pub report: Report,
+}
+
+/// The tables that lines and rules read.
+struct Tables<'a, 't> {
+    index: &'a TraceIndex<'t>,
+    scope: &'a Scope,
+    totals: &'a Totals,
+    ops: &'a OpTable,
+    families: &'a [FamilyRow],
+    kernels: &'a [KernelRow],
+    ranges: &'a [RangeRow],
+}
+
+/// The first pass over a scope.
+pub fn triage(index: &TraceIndex<'_>, scope: &Scope, options: &TriageOptions) -> Triage {
+    let hardware = hardware(index.trace());
+    let totals = totals(index, scope);
+    let ops = op_table(index, scope, GroupBy::Name);
+    let families = family_table(index, scope);
+    let kernels = kernel_table(index, scope);
+    let ranges = range_table(index, scope);
+    let tables = Tables { index, scope, totals: &totals, ops: &ops, families: &families, kernels: &kernels, ranges: &ranges };
+    let evidence = Evidence::gather(&tables);
+    let report = Report {
+        workload: options.workload.as_deref().map_or_else(|| lines::workload(&tables, &evidence), text::one_line),
+        hardware: lines::hardware(&hardware),
+        top_cuda_time: lines::top_cuda_time(&tables),
+        top_host_cost: lines::top_host_cost(&tables, &evidence),
+        next_experiment: rules::next_experiment(&tables, &evidence),
+    };
+    Triage { hardware, totals, ops, families, kernels, ranges, report }
+}
+
+/// The devices a trace describes or uses, and its software versions.
+fn hardware(trace: &Trace) -> Hardware {
+    let mut active = vec![false; trace.devices.len()];
+    for lane in &trace.activities.lane {
+        active[trace.lanes[lane.index()].device.index()] = true;
+    }
+    let devices = trace
+        .devices
+        .iter()
+        .enumerate()
+        .filter(|(at, device)| active[*at] || device.properties != longpole_trace::DeviceProperties::default())
+        .map(|(at, device)| HardwareDevice {
+            id: device.ordinal,
+            rank: rank_number(trace, DeviceId::from_index(at)),
+            name: device.properties.name.clone().filter(|name| !name.trim().is_empty()),
+            sm_count: device.properties.sm_count,
+            memory_bytes: device.properties.memory_bytes,
+            active: active[at],
+        })
+        .collect();
+    let versions = &trace.versions;
+    Hardware {
+        devices,
+        driver: versions.cuda_driver.clone().or_else(|| versions.hip_driver.clone()),
+        cuda: versions.cuda_runtime.clone().or_else(|| versions.hip_runtime.clone()),
+    }
+}
+
+/// The rank of a device as users number it.
+fn rank_number(trace: &Trace, device: DeviceId) -> u32 {
+    let position = trace.devices[device.index()].rank;
+    trace.ranks.get(position as usize).map_or(position, |info| info.rank)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! Numbers and names as the lines write them: ASCII, one line, units on every number.
+
+use longpole_trace::Ns;
+
+/// A duration with the unit that suits it.
+pub(super) fn time(ns: Ns) -> String {
+    let value = ns.get();
+    let magnitude = value.unsigned_abs();
+    match magnitude {
+        0..1_000 => format!("{value} ns"),
+        1_000..1_000_000 => format!("{:.1} us", value as f64 / 1e3),
+        1_000_000..10_000_000_000 => {
+            let ms = value as f64 / 1e6;
+            if magnitude >= 1_000_000_000 { format!("{} ms", count(ms.round() as u64)) } else { format!("{ms:.1} ms") }
+        }
+        _ => format!("{:.1} s", value as f64 / 1e9),
+    }
+}
+
+/// A whole number with separators.
+pub(super) fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `part` of `whole` in percent; absent when there is no whole.
+pub(super) fn percent(part: Ns, whole: Ns) -> Option<String> {
+    (whole > Ns::ZERO).then(|| percent_of(fraction(part, whole)))
+}
+
+/// A fraction in percent.
+pub(super) fn percent_of(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    if percent > 0.0 && percent < 0.1 {
+        "under 0.1 %".to_owned()
+    } else if percent < 9.95 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
+}
+
+/// `part / whole`, 0 when there is no whole.
+pub(super) fn fraction(part: Ns, whole: Ns) -> f64 {
+    if whole > Ns::ZERO { part.get() as f64 / whole.get() as f64 } else { 0.0 }
+}
+
+/// Text as one line.
+pub(super) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A name cut to fit into a sentence.
+pub(super) fn clip(name: &str) -> String {
+    const LIMIT: usize = 40;
+    let name = one_line(name);
+    if name.chars().count() <= LIMIT {
+        return name;
+    }
+    let kept: String = name.chars().take(LIMIT - 3).collect();
+    format!("{}...", kept.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_the_unit_that_suits_them() {
+        let cases =
+            [(0, "0 ns"), (999, "999 ns"), (1_600, "1.6 us"), (41_600_000, "41.6 ms"), (1_257_839_000, "1,258 ms"), (43_425_000_000, "43.4 s")];
+        for (ns, expected) in cases {
+            assert_eq!(time(Ns(ns)), expected);
+        }
+    }
+
+    #[test]
+    fn shares_are_not_rounded_to_nothing() {
+        assert_eq!(percent(Ns(1), Ns(100_000)).as_deref(), Some("under 0.1 %"));
+        assert_eq!(percent(Ns(88), Ns(100)).as_deref(), Some("88 %"));
+        assert_eq!(percent(Ns(25), Ns(1000)).as_deref(), Some("2.5 %"));
+        assert_eq!(percent(Ns(1), Ns(0)), None);
+    }
+
+    #[test]
+    fn counts_have_separators() {
+        assert_eq!([count(7), count(999), count(22_536), count(1_000_000)], ["7", "999", "22,536", "1,000,000"]);
+    }
+
+    #[test]
+    fn names_are_cut_to_one_short_line() {
+        assert_eq!(clip("a\nb"), "a b");
+        assert_eq!(clip(&"é".repeat(60)).chars().count(), 40);
+    }
+}

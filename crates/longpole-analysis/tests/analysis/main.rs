@@ -1,0 +1,9 @@
+//! Tests of the analyses on whole traces: hand-built ones, random ones against naive versions, and real ones against torch.
+
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails, in its helpers too")]
+
+mod naive;
+mod real;
+mod slow_reader;
+mod torch_parity;
+mod traces;

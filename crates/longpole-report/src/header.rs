@@ -1,0 +1,146 @@
+//! The lines above every report: how far it can be trusted, what was read, and what part of it is shown.
+
+use std::fmt::Write as _;
+
+use longpole_analysis::ScopeSpec;
+use longpole_trace::{Ns, Severity};
+
+use crate::names::{markdown_text, printable, wrap};
+use crate::style::Style;
+use crate::text_table::TextOptions;
+use crate::trust::{Grade, Note, Trust};
+use crate::units::{bytes, count, time};
+
+/// What was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// As the user named it.
+    pub path: String,
+    /// What it was recognised as.
+    pub format: String,
+    /// Bytes of content, after decompression.
+    pub bytes: u64,
+    /// Events in it.
+    pub events: u64,
+}
+
+/// What stands above a report.
+#[derive(Clone, Copy, Debug)]
+pub struct Header<'a> {
+    /// What was read.
+    pub source: &'a Source,
+    /// How far it can be trusted.
+    pub trust: &'a Trust,
+    /// What part of it was asked for.
+    pub scope: &'a ScopeSpec,
+}
+
+impl Header<'_> {
+    fn source_line(&self) -> String {
+        let Source { path, format, bytes: size, events } = self.source;
+        format!("{path} · {format} · {} · {} events", bytes((*size).min(i64::MAX as u64) as i64), count(*events))
+    }
+
+    /// The scope in words; empty for the whole trace.
+    fn scope_line(&self) -> String {
+        let ScopeSpec { range, step, time: window, device, rank } = self.scope;
+        let mut parts = Vec::new();
+        parts.extend(range.as_ref().map(|name| format!("range {name}")));
+        parts.extend(step.map(|step| format!("step {step}")));
+        parts.extend(window.map(|(start, end)| {
+            if end == Ns::MAX { format!("time from {}", time(start)) } else { format!("time {} to {}", time(start), time(end)) }
+        }));
+        parts.extend(device.map(|device| format!("device {device}")));
+        parts.extend(rank.map(|rank| format!("rank {rank}")));
+        parts.join(", ")
+    }
+}
+
+/// One note as a sentence: count, message, example, hint.
+fn sentence(note: &Note) -> String {
+    // A fact about the recording as a whole is not counted.
+    let is_single_fact = note.severity == Severity::Info && note.count == 1;
+    let mut out = if is_single_fact { note.message.to_owned() } else { format!("{} × {}", count(note.count), note.message) };
+    match (note.time, note.code) {
+        (Some(at), "truncated") => {
+            let _ = write!(out, " (last time stamp {})", time(at));
+        }
+        (Some(at), "start_before_launch") => {
+            let _ = write!(out, " (at most {})", time(at));
+        }
+        (Some(at), _) => {
+            let _ = write!(out, " ({})", time(at));
+        }
+        (None, _) => {}
+    }
+    if let Some(example) = &note.example {
+        let _ = write!(out, ", e.g. {example}");
+    }
+    let _ = write!(out, " → {}", note.hint);
+    out
+}
+
+fn paint_grade(style: Style, grade: Grade) -> String {
+    match grade {
+        Grade::Good => style.green(grade.name()),
+        Grade::Noted => style.yellow(grade.name()),
+        Grade::Partial => style.red(grade.name()),
+    }
+}
+
+fn paint_severity(style: Style, severity: Severity, text: &str) -> String {
+    match severity {
+        Severity::Info => style.dim(text),
+        Severity::Notice => style.yellow(text),
+        Severity::DataLoss | Severity::Error => style.red(text),
+    }
+}
+
+/// The trust part of the header. `facts` includes the notes that affect no number.
+pub fn text_trust(trust: &Trust, options: &TextOptions, facts: bool) -> String {
+    let style = options.style();
+    let mut out = String::new();
+    let _ = writeln!(out, "{}  {}: {}", style.bold("trust "), paint_grade(style, trust.grade), trust.grade.meaning());
+    let notes = trust.notes.iter().filter(|n| if facts { n.is_worth_a_line() } else { n.severity != Severity::Info });
+    for note in notes {
+        let text = sentence(note);
+        for (at, line) in wrap(&printable(&text), options.width.saturating_sub(10).max(20)).iter().enumerate() {
+            let mark = if at == 0 { paint_severity(style, note.severity, "•") } else { " ".to_owned() };
+            let _ = writeln!(out, "        {mark} {line}");
+        }
+    }
+    out
+}
+
+/// The header for a terminal.
+pub fn text_header(header: &Header<'_>, options: &TextOptions, facts: bool) -> String {
+    let style = options.style();
+    let mut out = text_trust(header.trust, options, facts);
+    let _ = writeln!(out, "{}  {}", style.bold("source"), printable(&header.source_line()));
+    let scope = header.scope_line();
+    if !scope.is_empty() {
+        let _ = writeln!(out, "{}  {}", style.bold("scope "), printable(&scope));
+    }
+    out
+}
+
+/// The header as Markdown.
+pub fn markdown_header(header: &Header<'_>, facts: bool) -> String {
+    let mut out = String::new();
+    let grade = header.trust.grade;
+    let _ = writeln!(out, "**Trust:** {}: {}", grade.name(), grade.meaning());
+    let notes: Vec<_> =
+        header.trust.notes.iter().filter(|n| if facts { n.is_worth_a_line() } else { n.severity != Severity::Info }).collect();
+    if !notes.is_empty() {
+        out.push('\n');
+    }
+    for note in notes {
+        let _ = writeln!(out, "- {}", markdown_text(&sentence(note)));
+    }
+    let _ = writeln!(out, "\n**Source:** {}", markdown_text(&header.source_line()));
+    let scope = header.scope_line();
+    if !scope.is_empty() {
+        let _ = writeln!(out, "\n**Scope:** {}", markdown_text(&scope));
+    }
+    out
+}

@@ -1,0 +1,206 @@
+//! A table of typed cells, which the renderers lay out.
+
+use longpole_trace::Ns;
+
+/// What the cells of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Names: left-aligned, shortened to fit.
+    Text,
+    /// Whole numbers.
+    Count,
+    /// Nanoseconds, shown in one unit a column.
+    Time,
+    /// Bytes, shown in one unit a column.
+    Bytes,
+    /// 0..1, shown as percent.
+    Share,
+    /// 0..1, drawn as a bar; text only.
+    Bar,
+}
+
+/// One column.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its name in CSV, the same as the key in JSON.
+    pub key: &'static str,
+    /// Its heading in text and Markdown.
+    pub title: &'static str,
+    /// What its cells are.
+    pub kind: Kind,
+    /// Left out of narrow text in this order, lowest first; `None` always stays.
+    pub drop: Option<u8>,
+    /// Said once, instead of the column, when none of its cells has a value.
+    pub absent: Option<&'static str>,
+    /// Only in CSV.
+    pub csv_only: bool,
+    /// Columns of one group are compared with each other and share a unit.
+    pub unit_group: Option<&'static str>,
+    /// Text is not cut below this while other columns can be left out.
+    pub min_width: usize,
+}
+
+impl Column {
+    /// A column that is always shown.
+    pub const fn new(key: &'static str, title: &'static str, kind: Kind) -> Self {
+        Self { key, title, kind, drop: None, absent: None, csv_only: false, unit_group: None, min_width: 16 }
+    }
+
+    /// A column of names that stays readable on narrow terminals.
+    #[must_use]
+    pub const fn at_least(mut self, columns: usize) -> Self {
+        self.min_width = columns;
+        self
+    }
+
+    /// A column that shares its unit with the others of its group.
+    #[must_use]
+    pub const fn in_unit_of(mut self, group: &'static str) -> Self {
+        self.unit_group = Some(group);
+        self
+    }
+
+    /// A column that narrow terminals can do without.
+    #[must_use]
+    pub const fn droppable(mut self, order: u8) -> Self {
+        self.drop = Some(order);
+        self
+    }
+
+    /// A column left out of text and Markdown when it is empty, with a reason.
+    #[must_use]
+    pub const fn or_absent(mut self, reason: &'static str) -> Self {
+        self.absent = Some(reason);
+        self
+    }
+
+    /// A column for machines.
+    #[must_use]
+    pub const fn in_csv_only(mut self) -> Self {
+        self.csv_only = true;
+        self
+    }
+}
+
+/// One cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    /// A name, as the trace has it.
+    Text(String),
+    /// A number.
+    Count(u64),
+    /// A time.
+    Time(Ns),
+    /// A size.
+    Bytes(i64),
+    /// A share, 0..1.
+    Share(f64),
+    /// Not recorded.
+    Missing,
+    /// Nothing belongs here (sums that would mean nothing).
+    Blank,
+}
+
+impl Value {
+    /// A time that may be absent.
+    pub fn time(value: Option<Ns>) -> Self {
+        value.map_or(Self::Missing, Self::Time)
+    }
+
+    /// A size that may be absent.
+    pub fn bytes(value: Option<i64>) -> Self {
+        value.map_or(Self::Missing, Self::Bytes)
+    }
+
+    /// `part` of `whole`; missing when either is, or when the whole is zero.
+    pub fn share(part: Option<Ns>, whole: Option<Ns>) -> Self {
+        match (part, whole) {
+            (Some(part), Some(whole)) if whole > Ns::ZERO => Self::Share(part.get() as f64 / whole.get() as f64),
+            _ => Self::Missing,
+        }
+    }
+
+    /// True when it says something.
+    pub(crate) fn is_present(&self) -> bool {
+        !matches!(self, Self::Missing | Self::Blank)
+    }
+
+    /// The number behind it, for choosing a unit.
+    pub(crate) fn magnitude(&self) -> u64 {
+        match self {
+            Self::Time(ns) => ns.get().unsigned_abs(),
+            Self::Bytes(bytes) => bytes.unsigned_abs(),
+            _ => 0,
+        }
+    }
+}
+
+/// One row.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Row {
+    /// One value a column.
+    pub cells: Vec<Value>,
+    /// Nesting depth: the first cell is indented by it in text.
+    pub depth: usize,
+    /// Lines below the row (Python frames).
+    pub lines: Vec<String>,
+}
+
+impl Row {
+    /// A plain row.
+    pub fn new(cells: Vec<Value>) -> Self {
+        Self { cells, depth: 0, lines: Vec::new() }
+    }
+}
+
+/// A table.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// What one row is, in the plural.
+    pub noun: &'static str,
+    /// Columns, the name first.
+    pub columns: Vec<Column>,
+    /// Rows.
+    pub rows: Vec<Row>,
+    /// Sums over all rows, those not shown included.
+    pub total: Option<Row>,
+    /// Rows left out by `--limit`.
+    pub hidden: usize,
+    /// Sentences below the table.
+    pub notes: Vec<String>,
+}
+
+impl Table {
+    /// Keeps the first `limit` rows and remembers how many were left out.
+    pub fn truncate(&mut self, limit: Option<usize>) {
+        let limit = limit.unwrap_or(self.rows.len()).min(self.rows.len());
+        self.hidden += self.rows.len() - limit;
+        self.rows.truncate(limit);
+    }
+
+    /// Columns shown to people, and the reasons for those that hold nothing.
+    pub(crate) fn shown_columns(&self) -> (Vec<usize>, Vec<&'static str>) {
+        let (mut shown, mut reasons) = (Vec::new(), Vec::new());
+        for (index, column) in self.columns.iter().enumerate().filter(|(_, column)| !column.csv_only) {
+            let has_value = |row: &Row| row.cells[index].is_present();
+            match column.absent {
+                Some(reason) if !self.rows.iter().any(has_value) && !self.total.iter().any(has_value) => {
+                    // An empty table has no values because it has no rows, which says nothing about the recording.
+                    if !reasons.contains(&reason) && !self.rows.is_empty() {
+                        reasons.push(reason);
+                    }
+                }
+                _ => shown.push(index),
+            }
+        }
+        (shown, reasons)
+    }
+
+    /// The largest number of a column and of those that share its unit.
+    pub(crate) fn largest(&self, column: usize) -> u64 {
+        let group = self.columns[column].unit_group;
+        let shares = |&other: &usize| other == column || (group.is_some() && self.columns[other].unit_group == group);
+        let of = |other: usize| self.rows.iter().chain(&self.total).map(move |row: &Row| row.cells[other].magnitude());
+        (0..self.columns.len()).filter(shares).flat_map(of).max().unwrap_or(0)
+    }
+}

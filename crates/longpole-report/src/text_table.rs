@@ -1,0 +1,289 @@
+//! Tables for a terminal: columns that fit its width, numbers right-aligned, one unit a column.
+//!
+//! What gives way on a narrow terminal: first the columns a reader can do without (with a line saying which), then the names,
+//! which are cut in their middle. Numbers are never cut.
+
+use std::fmt::Write as _;
+
+use crate::names::{ellipsis, printable, width};
+use crate::style::Style;
+use crate::table::{Kind, Row, Table, Value};
+use crate::units::{Scale, byte_scale, count, percent, time_scale};
+
+/// How text is laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TextOptions {
+    /// Columns of the terminal.
+    pub width: usize,
+    /// Whether to colour.
+    pub color: bool,
+    /// Names whole, whatever the width.
+    pub full_names: bool,
+}
+
+impl TextOptions {
+    /// The style that goes with it.
+    pub const fn style(&self) -> Style {
+        Style::new(self.color)
+    }
+}
+
+/// Space between columns.
+const GAP: usize = 2;
+/// Widest bar.
+const BAR: usize = 20;
+
+/// The unit of a column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Unit {
+    /// None, or part of the text.
+    Plain,
+    /// Percent.
+    Percent,
+    /// A time or byte unit.
+    Scaled(Scale),
+}
+
+impl Unit {
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Percent => "%",
+            Self::Scaled(scale) => scale.label,
+        }
+    }
+}
+
+pub(crate) fn heading_unit(table: &Table, column: usize) -> Unit {
+    match table.columns[column].kind {
+        Kind::Text | Kind::Count | Kind::Bar => Unit::Plain,
+        Kind::Share => Unit::Percent,
+        Kind::Time => Unit::Scaled(time_scale(table.largest(column))),
+        Kind::Bytes => Unit::Scaled(byte_scale(table.largest(column))),
+    }
+}
+
+/// A cell that is not text.
+pub(crate) fn number(value: &Value, unit: Unit) -> String {
+    match (value, unit) {
+        (Value::Time(ns), Unit::Scaled(scale)) => scale.show(ns.get()),
+        (Value::Bytes(bytes), Unit::Scaled(scale)) => scale.show(*bytes),
+        (Value::Share(share), _) => percent(*share),
+        (Value::Count(n), _) => count(*n),
+        (Value::Missing, _) => "–".to_owned(),
+        (Value::Blank, _) => String::new(),
+        (Value::Text(text), _) => printable(text).into_owned(),
+        (Value::Time(ns), _) => count(ns.get().unsigned_abs()),
+        (Value::Bytes(bytes), _) => count(bytes.unsigned_abs()),
+    }
+}
+
+/// A bar of at most [`BAR`] columns, in eighths of a column.
+fn bar(share: f64) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = (share.clamp(0.0, 1.0) * (BAR * 8) as f64).round() as usize;
+    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
+}
+
+/// Sentences below a table: what was left out and why.
+pub(crate) fn closing_notes(table: &Table, absent: &[&str], dropped: &[&str]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if table.hidden > 0 {
+        notes.push(format!("and {} more; --limit 0 shows all", count(table.hidden as u64)));
+    }
+    notes.extend(absent.iter().map(|&reason| reason.to_owned()));
+    if !dropped.is_empty() {
+        notes.push(format!("left out to fit the width: {}", dropped.join(", ")));
+    }
+    notes.extend(table.notes.iter().cloned());
+    notes
+}
+
+/// The cells of a column as text, before any is cut: header, rows, total.
+struct Laid {
+    column: usize,
+    title: &'static str,
+    unit: &'static str,
+    text: bool,
+    cells: Vec<String>,
+    width: usize,
+    min_width: usize,
+}
+
+fn lay_out(table: &Table, column: usize) -> Laid {
+    let (heading, unit) = (&table.columns[column], heading_unit(table, column));
+    let first = column == 0;
+    let cells: Vec<String> = table
+        .rows
+        .iter()
+        .chain(&table.total)
+        .map(|row| match &row.cells[column] {
+            Value::Text(text) if first => format!("{}{}", "  ".repeat(row.depth), printable(text)),
+            Value::Share(share) if heading.kind == Kind::Bar => bar(*share),
+            value => number(value, unit),
+        })
+        .collect();
+    let widest = cells.iter().map(|cell| width(cell)).max().unwrap_or(0);
+    let title = heading.title;
+    let text = matches!(heading.kind, Kind::Text | Kind::Bar);
+    let min_width = if heading.kind == Kind::Bar { BAR } else { heading.min_width };
+    Laid { column, title, unit: unit.label(), text, min_width, width: widest.max(width(title)).max(width(unit.label())), cells }
+}
+
+/// Narrowest a column may become.
+fn minimum(laid: &Laid) -> usize {
+    if laid.text { laid.width.min(laid.min_width) } else { laid.width }
+}
+
+fn row_width(widths: impl Iterator<Item = usize>) -> usize {
+    widths.map(|w| w + GAP).sum::<usize>().saturating_sub(GAP)
+}
+
+/// Leaves columns out until the rest fits; returns the titles of those left out.
+fn drop_columns(table: &Table, laid: &mut Vec<Laid>, available: usize) -> Vec<&'static str> {
+    let mut gone: Vec<Laid> = Vec::new();
+    while row_width(laid.iter().map(minimum)) > available {
+        let candidates = laid.iter().enumerate().filter_map(|(at, l)| Some((table.columns[l.column].drop?, at)));
+        let Some((_, at)) = candidates.min() else { break };
+        gone.push(laid.remove(at));
+    }
+    // A wide column that went last may have made room for narrow ones that went before it.
+    for at in (0..gone.len()).rev() {
+        if row_width(laid.iter().map(minimum)) + GAP + minimum(&gone[at]) <= available {
+            let back = gone.remove(at);
+            let place = laid.partition_point(|l| l.column < back.column);
+            laid.insert(place, back);
+        }
+    }
+    gone.iter().filter(|l| table.columns[l.column].kind != Kind::Bar).map(|l| l.title).collect()
+}
+
+/// Cuts text columns to what is left, the first one last.
+fn shrink(laid: &mut [Laid], available: usize) {
+    let mut excess = row_width(laid.iter().map(|l| l.width)).saturating_sub(available);
+    for at in (0..laid.len()).rev() {
+        let least = minimum(&laid[at]);
+        let cut = excess.min(laid[at].width - least);
+        laid[at].width -= cut;
+        excess -= cut;
+    }
+    // A terminal too narrow even for that: the name gives way to a handful of columns.
+    if let Some(name) = laid.first_mut() {
+        name.width -= excess.min(name.width.saturating_sub(8));
+    }
+}
+
+fn pad(text: &str, columns: usize, left: bool) -> String {
+    let space = " ".repeat(columns.saturating_sub(width(text)));
+    if left { format!("{text}{space}") } else { format!("{space}{text}") }
+}
+
+fn line(laid: &[Laid], cell: impl Fn(&Laid) -> String) -> String {
+    let cells: Vec<_> = laid.iter().map(|l| pad(&ellipsis(&cell(l), l.width), l.width, l.text)).collect();
+    cells.join(&" ".repeat(GAP)).trim_end().to_owned()
+}
+
+/// The table as text.
+pub fn text(table: &Table, options: &TextOptions) -> String {
+    let style = options.style();
+    let mut out = String::new();
+    let (shown, absent) = table.shown_columns();
+    if table.rows.is_empty() {
+        let _ = writeln!(out, "no {} in scope", table.noun);
+        for note in closing_notes(table, &absent, &[]) {
+            let _ = writeln!(out, "{}", style.dim(&note));
+        }
+        return out;
+    }
+    let mut laid: Vec<_> = shown.into_iter().map(|i| lay_out(table, i)).collect();
+    let mut dropped = Vec::new();
+    if !options.full_names {
+        dropped = drop_columns(table, &mut laid, options.width);
+        shrink(&mut laid, options.width);
+    }
+    let total_width = row_width(laid.iter().map(|l| l.width));
+    let rule = style.dim(&"─".repeat(total_width));
+    let _ = writeln!(out, "{}", style.bold(&line(&laid, |l| l.title.to_owned())));
+    if laid.iter().any(|l| !l.unit.is_empty()) {
+        let _ = writeln!(out, "{}", style.dim(&line(&laid, |l| l.unit.to_owned())));
+    }
+    let _ = writeln!(out, "{rule}");
+    for (at, row) in table.rows.iter().enumerate() {
+        let _ = writeln!(out, "{}", line(&laid, |l| l.cells[at].clone()));
+        write_lines(&mut out, row, options);
+    }
+    if table.total.is_some() {
+        let _ = writeln!(out, "{rule}");
+        let _ = writeln!(out, "{}", style.bold(&line(&laid, |l| l.cells[table.rows.len()].clone())));
+    }
+    for note in closing_notes(table, &absent, &dropped) {
+        let _ = writeln!(out, "{}", style.dim(&printable(&note)));
+    }
+    out
+}
+
+fn write_lines(out: &mut String, row: &Row, options: &TextOptions) {
+    for text in &row.lines {
+        let text = printable(text);
+        let text = if options.full_names { text } else { ellipsis(&text, options.width.saturating_sub(4)).into_owned().into() };
+        let _ = writeln!(out, "    {}", options.style().dim(&text));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use longpole_trace::Ns;
+
+    use super::*;
+    use crate::table::Column;
+
+    fn table() -> Table {
+        let columns = vec![
+            Column::new("name", "name", Kind::Text).at_least(28),
+            Column::new("calls", "calls", Kind::Count),
+            Column::new("cuda_ns", "CUDA", Kind::Time).droppable(1),
+            Column::new("mem_bytes", "memory", Kind::Bytes).or_absent("memory was not recorded"),
+        ];
+        let row =
+            |name: &str, calls, ns| Row::new(vec![Value::Text(name.to_owned()), Value::Count(calls), Value::Time(Ns(ns)), Value::Missing]);
+        let rows = vec![row("漢字 operator with a very long name indeed", 1_234, 20_000_000), row("b\x1b[2J", 1, 1)];
+        Table { noun: "rows", columns, rows, total: None, hidden: 3, notes: vec![] }
+    }
+
+    #[test]
+    fn every_line_fits_and_what_is_left_out_is_said() {
+        for columns in [30, 38, 44, 60, 120] {
+            let out = text(&table(), &TextOptions { width: columns, color: false, full_names: false });
+            let body = out.lines().take_while(|l| !l.contains("and 3 more"));
+            assert!(body.clone().count() >= 4, "{out}");
+            for line in body {
+                assert!(width(line) <= columns, "{columns}: {line:?}");
+            }
+            assert!(out.contains("memory was not recorded") && out.contains("and 3 more"), "{out}");
+            assert_eq!(out.contains("left out to fit the width: CUDA"), columns < 44, "{columns}: {out}");
+            assert!(!out.contains('\x1b'), "{out}");
+        }
+    }
+
+    #[test]
+    fn one_unit_a_column_and_nothing_nonzero_is_zero() {
+        let out = text(&table(), &TextOptions { width: 100, color: false, full_names: false });
+        assert!(out.contains("20.000") && out.contains("<0.001"), "{out}");
+    }
+
+    #[test]
+    fn full_names_are_whole_at_any_width() {
+        let out = text(&table(), &TextOptions { width: 20, color: false, full_names: true });
+        assert!(out.contains("operator with a very long name indeed"), "{out}");
+    }
+
+    #[test]
+    fn bars_round_to_eighths() {
+        assert_eq!(bar(0.0), "");
+        assert_eq!(bar(1.0), "█".repeat(20));
+        assert_eq!(bar(0.5), "█".repeat(10));
+        assert_eq!(bar(7.0), "█".repeat(20));
+        assert_eq!(bar(f64::NAN), "");
+        assert_eq!(bar(0.006), "▏");
+    }
+}

@@ -1,0 +1,162 @@
+//! The first page: trust, totals, the heads of the tables, and the report of five lines.
+
+use std::fmt::Write as _;
+
+use longpole_analysis::{DeviceTotals, GroupBy, Totals, Triage};
+use longpole_trace::{Ns, Trace};
+
+use crate::header::{Header, markdown_header, text_header};
+use crate::markdown_table::markdown;
+use crate::names::{markdown_text, printable, width, wrap};
+use crate::table::Table;
+use crate::text_table::{TextOptions, text};
+use crate::trust::{Grade, Trust};
+use crate::units::{count, percent, time};
+use crate::views;
+
+/// The heads of the five lines, in order.
+const HEADS: [&str; 5] = ["Workload:", "Hardware:", "Top CUDA time:", "Top CPU / orchestration cost:", "Next experiment:"];
+
+/// The five lines as (head, text). A grade other than good is part of the first.
+fn report(triage: &Triage, trust: &Trust) -> [(&'static str, String); 5] {
+    let report = &triage.report;
+    let suffix = match trust.grade {
+        Grade::Good => String::new(),
+        grade => format!(" [trust {}: {}]", grade.name(), grade.meaning()),
+    };
+    let texts = [
+        &format!("{}{suffix}", report.workload),
+        &report.hardware,
+        &report.top_cuda_time,
+        &report.top_host_cost,
+        &report.next_experiment.text,
+    ];
+    std::array::from_fn(|i| (HEADS[i], printable(texts[i]).into_owned()))
+}
+
+/// The report alone: exactly five lines.
+pub fn report_lines(triage: &Triage, trust: &Trust, options: &TextOptions) -> String {
+    report(triage, trust).iter().fold(String::new(), |mut out, (head, text)| {
+        let _ = writeln!(out, "{} {text}", options.style().bold(head));
+        out
+    })
+}
+
+/// A line of the totals: label, time, and what goes with it.
+struct Line {
+    label: String,
+    value: String,
+    aside: String,
+}
+
+fn plural(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(n), if n == 1 { one } else { many })
+}
+
+fn of(part: Option<Ns>, whole: Ns, what: &str) -> Option<String> {
+    let part = part.filter(|_| whole > Ns::ZERO)?;
+    Some(format!("{} % of {what}", percent(part.get() as f64 / whole.get() as f64)))
+}
+
+/// The parts that say something, with a dot between.
+fn asides(parts: impl IntoIterator<Item = Option<String>>) -> String {
+    parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+}
+
+fn exposed(time_exposed: Option<Ns>, beside: &str) -> Option<String> {
+    time_exposed.map(|ns| format!("{} of it exposed (no {beside} running)", time(ns)))
+}
+
+fn totals_lines(totals: &Totals, trace: &Trace) -> Vec<Line> {
+    let absent = || "–".to_owned();
+    let show = |value: Option<Ns>| value.map_or_else(absent, time);
+    let line = |label: &str, value: String, aside: String| Line { label: label.to_owned(), value, aside };
+    let busy = totals.gpu_busy_ns;
+    let mut lines = vec![line("wall", time(totals.wall_ns), asides([Some(plural(totals.host_ops, "operator call", "operator calls"))]))];
+    if busy.is_none() {
+        lines.push(line("GPU busy", absent(), "no device activity was recorded".to_owned()));
+        return lines;
+    }
+    let share = totals.gpu_busy_fraction.map(|f| format!("{} % of wall", percent(f)));
+    lines.push(line("GPU busy", show(busy), asides([share, Some(plural(totals.launches, "launch", "launches"))])));
+    lines.push(line("GPU idle", show(totals.gpu_idle_ns), "between the first and the last device work".to_owned()));
+    let of_busy = |part: Option<Ns>| of(part, busy.unwrap_or(Ns::ZERO), "busy");
+    lines.push(line(
+        "  kernels",
+        show(totals.kernel_busy_ns),
+        asides([of_busy(totals.kernel_busy_ns), Some(plural(totals.kernels, "kernel", "kernels"))]),
+    ));
+    if totals.memcpys + totals.memsets > 0 {
+        let copies = format!("{}, {}", plural(totals.memcpys, "copy", "copies"), plural(totals.memsets, "fill", "fills"));
+        let aside = asides([of_busy(totals.copy_busy_ns), Some(copies), exposed(totals.exposed_copy_ns, "kernel")]);
+        lines.push(line("  copies", show(totals.copy_busy_ns), aside));
+    }
+    if totals.comm_busy_ns.is_some_and(|ns| ns > Ns::ZERO) {
+        let aside = asides([of_busy(totals.comm_busy_ns), exposed(totals.exposed_comm_ns, "other kernel")]);
+        lines.push(line("  communication", show(totals.comm_busy_ns), aside));
+    }
+    if totals.devices.len() > 1 {
+        lines.extend(totals.devices.iter().map(|device| device_line(device, trace)));
+    }
+    lines
+}
+
+fn device_line(totals: &DeviceTotals, trace: &Trace) -> Line {
+    let device = trace.devices.get(totals.device.index());
+    let number = device.map_or_else(|| "?".to_owned(), |d| d.ordinal.to_string());
+    let rank = device.filter(|_| trace.ranks.len() > 1).and_then(|d| trace.ranks.get(d.rank as usize));
+    let label = rank.map_or_else(|| format!("  device {number}"), |rank| format!("  rank {} device {number}", rank.rank));
+    let parts = [of(Some(totals.busy_ns), totals.span_ns, "its span"), Some(plural(totals.activities, "activity", "activities"))];
+    Line { label, value: time(totals.busy_ns), aside: asides(parts) }
+}
+
+/// The tables of the page with their titles; families keep all rows, the others their head.
+fn tables(triage: &Triage, limit: Option<usize>) -> Vec<(&'static str, Table)> {
+    let mut ops = views::ops(&triage.ops, GroupBy::Name);
+    let mut ranges = views::ranges(&triage.ranges, views::RangeLayout::Tree);
+    ops.truncate(limit);
+    ranges.truncate(limit);
+    let tables = [("Operators", ops), ("Kernel families", views::families(&triage.families)), ("Ranges", ranges)];
+    tables.into_iter().filter(|(_, table)| !table.rows.is_empty()).collect()
+}
+
+/// The page for a terminal. `limit` is how many operators and ranges are shown.
+pub fn triage_text(header: &Header<'_>, triage: &Triage, trace: &Trace, limit: Option<usize>, options: &TextOptions) -> String {
+    let style = options.style();
+    let mut out = text_header(header, options, true);
+    let _ = writeln!(out, "\n{}", style.bold("Totals"));
+    let lines = totals_lines(&triage.totals, trace);
+    let label_width = lines.iter().map(|l| width(&l.label)).max().unwrap_or(0);
+    let value_width = lines.iter().map(|l| width(&l.value)).max().unwrap_or(0);
+    let indent = 2 + label_width + 2 + value_width + 3;
+    for Line { label, value, aside } in lines {
+        let value = format!("{}{value}", " ".repeat(value_width - width(&value)));
+        let label = format!("{label}{}", " ".repeat(label_width - width(&label)));
+        let aside = wrap(&aside, options.width.saturating_sub(indent).max(20)).join(&format!("\n{}", " ".repeat(indent)));
+        let _ = writeln!(out, "{}", format!("  {label}  {value}   {}", style.dim(&aside)).trim_end());
+    }
+    for (title, table) in tables(triage, limit) {
+        let _ = writeln!(out, "\n{}", style.bold(title));
+        out.push_str(&text(&table, options));
+    }
+    out.push('\n');
+    out.push_str(&report_lines(triage, header.trust, options));
+    out
+}
+
+/// The page as Markdown.
+pub fn triage_markdown(header: &Header<'_>, triage: &Triage, trace: &Trace, limit: Option<usize>) -> String {
+    let mut out = markdown_header(header, true);
+    out.push_str("\n### Report\n\n");
+    for (head, text) in report(triage, header.trust) {
+        let _ = writeln!(out, "- **{head}** {}", markdown_text(&text));
+    }
+    out.push_str("\n### Totals\n\n| | time | |\n| --- | ---: | --- |\n");
+    for Line { label, value, aside } in totals_lines(&triage.totals, trace) {
+        let _ = writeln!(out, "| {} | {value} | {aside} |", label.trim_start());
+    }
+    for (title, table) in tables(triage, limit) {
+        let _ = writeln!(out, "\n### {title}\n\n{}", markdown(&table).trim_end());
+    }
+    out
+}

@@ -1,0 +1,153 @@
+//! Numbers for people: one unit a column, thousands separators, and never a nonzero value shown as zero.
+//!
+//! Scaling is integer arithmetic, so that what is shown is the exact value rounded once (half away from zero).
+
+use longpole_trace::Ns;
+
+/// A unit, and how many decimals it is shown with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Scale {
+    /// How many base units (nanoseconds, bytes) it holds.
+    divisor: u128,
+    /// Decimals shown.
+    decimals: u32,
+    /// Its name.
+    pub(crate) label: &'static str,
+}
+
+const TIME: [Scale; 4] = [
+    Scale { divisor: 1, decimals: 0, label: "ns" },
+    Scale { divisor: 1_000, decimals: 1, label: "us" },
+    Scale { divisor: 1_000_000, decimals: 3, label: "ms" },
+    Scale { divisor: 1_000_000_000, decimals: 3, label: "s" },
+];
+
+const BYTES: [Scale; 4] = [
+    Scale { divisor: 1, decimals: 0, label: "B" },
+    Scale { divisor: 1 << 10, decimals: 1, label: "KiB" },
+    Scale { divisor: 1 << 20, decimals: 2, label: "MiB" },
+    Scale { divisor: 1 << 30, decimals: 2, label: "GiB" },
+];
+
+/// The largest unit of which `largest` holds at least `at_least`.
+fn pick(scales: &[Scale; 4], largest: u64, at_least: u128) -> Scale {
+    let fits = |scale: &&Scale| u128::from(largest) >= scale.divisor * at_least;
+    *scales.iter().rev().find(fits).unwrap_or(&scales[0])
+}
+
+/// The unit of a column of times whose largest is `largest` nanoseconds. A unit is taken from ten of it upwards, so that the
+/// small rows of a column keep digits.
+pub(crate) fn time_scale(largest: u64) -> Scale {
+    pick(&TIME, largest, 10)
+}
+
+/// The unit of a column of sizes whose largest is `largest` bytes.
+pub(crate) fn byte_scale(largest: u64) -> Scale {
+    pick(&BYTES, largest, 10)
+}
+
+impl Scale {
+    /// `value` in this unit, without its name.
+    pub(crate) fn show(self, value: i64) -> String {
+        let magnitude = u128::from(value.unsigned_abs());
+        let tens = 10_u128.pow(self.decimals);
+        let mut rounded = (magnitude * tens + self.divisor / 2) / self.divisor;
+        let below = rounded == 0 && magnitude > 0;
+        if below {
+            rounded = 1;
+        }
+        let sign = if value < 0 { "-" } else { "" };
+        let less = if below { "<" } else { "" };
+        let whole = group(&(rounded / tens).to_string());
+        if self.decimals == 0 {
+            return format!("{less}{sign}{whole}");
+        }
+        let width = self.decimals as usize;
+        if below && value < 0 {
+            // Between zero and the smallest shown negative number; `<` would claim the opposite.
+            return format!(">-{whole}.{:0width$}", rounded % tens);
+        }
+        format!("{less}{sign}{whole}.{:0width$}", rounded % tens)
+    }
+}
+
+/// Puts a comma between groups of three digits.
+fn group(digits: &str) -> String {
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A count with thousands separators: `22,536`.
+pub fn count(value: u64) -> String {
+    group(&value.to_string())
+}
+
+/// One time with its own unit: `31.912 ms`.
+pub fn time(value: Ns) -> String {
+    let scale = pick(&TIME, value.get().unsigned_abs(), 1);
+    format!("{} {}", scale.show(value.get()), scale.label)
+}
+
+/// One size with its own unit: `1.20 MiB`.
+pub fn bytes(value: i64) -> String {
+    let scale = pick(&BYTES, value.unsigned_abs(), 1);
+    format!("{} {}", scale.show(value), scale.label)
+}
+
+/// A share 0..1 as percent, without the sign: `19.2`.
+pub(crate) fn percent(fraction: f64) -> String {
+    let value = fraction * 100.0;
+    if value > 0.0 && value < 0.05 { "<0.1".to_owned() } else { format!("{value:.1}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_unit_follows_its_largest_value() {
+        for (largest, label) in [(0, "ns"), (9_999, "ns"), (10_000, "us"), (9_999_999, "us"), (10_000_000, "ms"), (10_000_000_000, "s")] {
+            assert_eq!(time_scale(largest).label, label, "{largest}");
+        }
+        for (largest, label) in [(10_239, "B"), (10_240, "KiB"), (10 << 20, "MiB"), (u64::MAX, "GiB")] {
+            assert_eq!(byte_scale(largest).label, label, "{largest}");
+        }
+    }
+
+    #[test]
+    fn values_are_rounded_once_and_never_to_zero() {
+        let ms = time_scale(10_000_000);
+        assert_eq!(ms.show(1_234_567_890), "1,234.568");
+        assert_eq!(ms.show(499), "<0.001");
+        assert_eq!(ms.show(500), "0.001");
+        assert_eq!(ms.show(0), "0.000");
+        assert_eq!(ms.show(-499), ">-0.001");
+        assert_eq!(ms.show(-1_500_000), "-1.500");
+        assert_eq!(byte_scale(0).show(-1_024), "-1,024");
+        assert_eq!(time_scale(u64::MAX).show(i64::MIN), "-9,223,372,036.855");
+    }
+
+    #[test]
+    fn single_values_carry_their_unit() {
+        assert_eq!(time(Ns(31_912_345)), "31.912 ms");
+        assert_eq!(time(Ns(999)), "999 ns");
+        assert_eq!(time(Ns(1_200_000_000)), "1.200 s");
+        assert_eq!(bytes(-3 << 20), "-3.00 MiB");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(count(999), "999");
+    }
+
+    #[test]
+    fn percent_keeps_one_decimal() {
+        assert_eq!(percent(0.1918), "19.2");
+        assert_eq!(percent(0.000_1), "<0.1");
+        assert_eq!(percent(0.0), "0.0");
+        assert_eq!(percent(1.0), "100.0");
+    }
+}

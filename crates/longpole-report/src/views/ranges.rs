@@ -1,0 +1,58 @@
+//! The range table.
+
+use longpole_analysis::RangeRow;
+
+use super::text;
+use crate::table::{Column, Kind, Row, Table, Value};
+
+/// How nesting is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RangeLayout {
+    /// Names indented below their parents: rows are in nesting order and all are there.
+    Tree,
+    /// Whole paths, for rows that were sorted or filtered.
+    Paths,
+}
+
+/// The range table. It has no total: ranges nest and overlap.
+pub fn ranges(rows: &[RangeRow], layout: RangeLayout) -> Table {
+    const NO_WORK: &str = "GPU times: no device work was launched inside";
+    let columns = vec![
+        Column::new("name", "range", Kind::Text).at_least(28),
+        Column::new("parents", "parents", Kind::Text).in_csv_only(),
+        Column::new("depth", "depth", Kind::Count).in_csv_only(),
+        Column::new("calls", "calls", Kind::Count),
+        Column::new("cpu_ns", "host", Kind::Time),
+        Column::new("gpu_span_ns", "GPU span", Kind::Time).in_unit_of("gpu").droppable(3).or_absent(NO_WORK),
+        Column::new("gpu_busy_ns", "GPU busy", Kind::Time).in_unit_of("gpu").or_absent(NO_WORK),
+        Column::new("gpu_idle_ns", "GPU idle", Kind::Time).in_unit_of("gpu").or_absent(NO_WORK),
+        Column::new("gpu_busy_of_span_fraction", "busy", Kind::Share).droppable(1).or_absent(NO_WORK),
+        Column::new("kernels", "kernels", Kind::Count).droppable(2),
+    ];
+    let body = rows
+        .iter()
+        .map(|row| {
+            let cells = vec![
+                match layout {
+                    RangeLayout::Tree => text(&row.name),
+                    RangeLayout::Paths => text(&path(row)),
+                },
+                text(&row.parents.join(" / ")),
+                Value::Count(row.parents.len() as u64),
+                Value::Count(row.calls),
+                Value::Time(row.cpu_ns),
+                Value::time(row.gpu_span_ns),
+                Value::time(row.gpu_busy_ns),
+                Value::time(row.gpu_idle_ns),
+                Value::share(row.gpu_busy_ns, row.gpu_span_ns),
+                Value::Count(row.kernels),
+            ];
+            Row { cells, depth: if layout == RangeLayout::Tree { row.parents.len() } else { 0 }, lines: Vec::new() }
+        })
+        .collect();
+    Table { noun: "ranges", columns, rows: body, total: None, hidden: 0, notes: Vec::new() }
+}
+
+fn path(row: &RangeRow) -> String {
+    row.parents.iter().chain([&row.name]).map(String::as_str).collect::<Vec<_>>().join(" / ")
+}

@@ -1,0 +1,110 @@
+//! The JSON contract: one struct a document, apart from the analyses so that neither can change the other by accident.
+//!
+//! Keys are only added within a version. Times are integer `*_ns`, sizes integer `*_bytes`, shares 0..1 `*_fraction`, and
+//! what was not recorded is `null`. Each document has a JSON Schema in `docs/schema/`, against which every test validates.
+
+mod families;
+mod kernels;
+mod memory;
+mod ops;
+mod ranges;
+mod triage;
+
+pub use families::families;
+pub use kernels::kernels;
+pub use memory::memory;
+pub use ops::ops;
+pub use ranges::ranges;
+pub use triage::triage;
+
+use std::io;
+
+use longpole_trace::Ns;
+use serde::Serialize;
+
+use crate::header::Header;
+
+/// Writes a document as indented JSON with a final newline.
+pub fn write(mut out: impl io::Write, document: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut out, document)?;
+    out.write_all(b"\n")
+}
+
+#[derive(Serialize)]
+struct SourceOut<'a> {
+    path: &'a str,
+    format: &'a str,
+    bytes: u64,
+    events: u64,
+}
+
+#[derive(Serialize)]
+struct TrustOut<'a> {
+    grade: &'static str,
+    notes: Vec<NoteOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct NoteOut<'a> {
+    code: &'static str,
+    severity: &'static str,
+    count: u64,
+    message: &'static str,
+    hint: &'static str,
+    example: Option<&'a str>,
+    first_offset_bytes: Option<u64>,
+    time_ns: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct ScopeOut<'a> {
+    range: Option<&'a str>,
+    step: Option<u64>,
+    start_ns: Option<i64>,
+    end_ns: Option<i64>,
+    device: Option<i64>,
+    rank: Option<u32>,
+}
+
+/// Every document: the keys all of them share, then the command's own.
+#[derive(Serialize)]
+struct Document<'a, Body> {
+    schema: &'static str,
+    source: SourceOut<'a>,
+    trust: TrustOut<'a>,
+    scope: ScopeOut<'a>,
+    #[serde(flatten)]
+    body: Body,
+}
+
+fn document<'a, Body>(schema: &'static str, header: &Header<'a>, body: Body) -> Document<'a, Body> {
+    let Header { source, trust, scope } = *header;
+    let notes = trust.notes.iter().map(|note| NoteOut {
+        code: note.code,
+        severity: note.severity.name(),
+        count: note.count,
+        message: note.message,
+        hint: note.hint,
+        example: note.example.as_deref(),
+        first_offset_bytes: note.first_offset,
+        time_ns: ns(note.time),
+    });
+    Document {
+        schema,
+        source: SourceOut { path: &source.path, format: &source.format, bytes: source.bytes, events: source.events },
+        trust: TrustOut { grade: trust.grade.name(), notes: notes.collect() },
+        scope: ScopeOut {
+            range: scope.range.as_deref(),
+            step: scope.step,
+            start_ns: scope.time.map(|(start, _)| start.get()),
+            end_ns: scope.time.map(|(_, end)| end.get()).filter(|&end| end != Ns::MAX.get()),
+            device: scope.device,
+            rank: scope.rank,
+        },
+        body,
+    }
+}
+
+fn ns(value: Option<Ns>) -> Option<i64> {
+    value.map(Ns::get)
+}

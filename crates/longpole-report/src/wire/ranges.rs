@@ -1,0 +1,44 @@
+//! `longpole.ranges/1`
+
+use longpole_analysis::RangeRow;
+use serde::Serialize;
+
+use super::ns;
+use crate::header::Header;
+
+#[derive(Serialize)]
+pub(super) struct Range<'a> {
+    name: &'a str,
+    parents: &'a [String],
+    depth: usize,
+    calls: u64,
+    cpu_ns: i64,
+    gpu_span_ns: Option<i64>,
+    gpu_busy_ns: Option<i64>,
+    gpu_idle_ns: Option<i64>,
+    kernels: u64,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    ranges: Vec<Range<'a>>,
+}
+
+pub(super) fn range(row: &RangeRow) -> Range<'_> {
+    Range {
+        name: &row.name,
+        parents: &row.parents,
+        depth: row.parents.len(),
+        calls: row.calls,
+        cpu_ns: row.cpu_ns.get(),
+        gpu_span_ns: ns(row.gpu_span_ns),
+        gpu_busy_ns: ns(row.gpu_busy_ns),
+        gpu_idle_ns: ns(row.gpu_idle_ns),
+        kernels: row.kernels,
+    }
+}
+
+/// The document of `longpole ranges`.
+pub fn ranges<'a>(header: &Header<'a>, rows: &'a [RangeRow]) -> impl Serialize + 'a {
+    super::document("longpole.ranges/1", header, Body { ranges: rows.iter().map(range).collect() })
+}

@@ -1,0 +1,163 @@
+//! Hand-made results through every renderer: snapshots of what people read, schemas for what machines read.
+
+#![expect(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
+
+mod fixtures;
+mod schema;
+
+use fixtures::{HOSTILE, cpu_only_table, families, fixture, kernels, memory, op_table, ranges, triage};
+use insta::assert_snapshot;
+use longpole_analysis::{GroupBy, OpTable};
+use longpole_report::views::RangeLayout;
+use longpole_report::{TextOptions, csv, markdown, report_lines, text, text_header, triage_markdown, triage_text, views, wire};
+use longpole_trace::{Ns, ProblemCode};
+
+const ALL_TROUBLE: &[(ProblemCode, u64)] = &[
+    (ProblemCode::UnusedEventKind, 7),
+    (ProblemCode::ProfilerOverhead, 3),
+    (ProblemCode::OrphanActivity, 436),
+    (ProblemCode::StartBeforeLaunch, 2),
+    (ProblemCode::LaunchWithoutActivity, 1_029),
+];
+
+fn plain(width: usize) -> TextOptions {
+    TextOptions { width, color: false, full_names: false }
+}
+
+fn json_text(document: &impl serde::Serialize) -> String {
+    let mut out = Vec::new();
+    wire::write(&mut out, document).expect("memory does not fail");
+    String::from_utf8(out).expect("JSON is UTF-8")
+}
+
+fn json(document: &impl serde::Serialize) -> serde_json::Value {
+    schema::validate(&json_text(document))
+}
+
+/// No control character, bidirectional mark or line of a hostile name survives.
+fn is_inert(out: &str) -> bool {
+    !out.contains(|c: char| (c.is_control() && c != '\n') || c == '\u{202e}')
+}
+
+#[test]
+fn operators_at_three_widths() {
+    for width in [80, 120, 200] {
+        let mut table = views::ops(&op_table(), GroupBy::Name);
+        table.truncate(Some(4));
+        let out = text(&table, &plain(width));
+        assert!(is_inert(&out));
+        assert_snapshot!(format!("ops_{width}"), out);
+    }
+}
+
+#[test]
+fn operators_by_shape_and_stack() {
+    assert_snapshot!("ops_by_shape_120", text(&views::ops(&op_table(), GroupBy::Shape), &plain(120)));
+    let mut table = op_table();
+    table.rows[0].stack = Some(vec!["model.py(12): forward".to_owned(), format!("nn.Module: {HOSTILE}")]);
+    let view = views::ops(&table, GroupBy::Stack(2));
+    assert_snapshot!("ops_by_stack_100", text(&view, &plain(100)));
+    assert_snapshot!("ops_by_stack_markdown", markdown(&view));
+    assert_snapshot!("ops_by_stack_csv", csv(&view));
+    let document = json(&wire::ops(&fixture(&[]).header(), &table, GroupBy::Stack(2)));
+    assert_eq!(document["ops"][0]["stack"][0], "model.py(12): forward");
+    assert_eq!(document["ops"][1]["stack"], serde_json::Value::Null);
+}
+
+#[test]
+fn columns_without_data_are_said_not_shown() {
+    assert_snapshot!("ops_cpu_only", text(&views::ops(&cpu_only_table(), GroupBy::Shape), &plain(100)));
+    let document = json(&wire::ops(&fixture(&[]).header(), &cpu_only_table(), GroupBy::Name));
+    assert_eq!(document["self_cuda_total_ns"], serde_json::Value::Null);
+    assert_eq!(document["ops"][0]["self_cuda_ns"], serde_json::Value::Null);
+}
+
+#[test]
+fn an_empty_table_says_so() {
+    let empty = OpTable { rows: vec![], self_cuda_total_ns: None, self_cpu_total_ns: Ns::ZERO };
+    let view = views::ops(&empty, GroupBy::Name);
+    assert_eq!(text(&view, &plain(80)), "no operators in scope\n");
+    assert_eq!(markdown(&view), "No operators in scope.\n");
+    assert_eq!(csv(&view).lines().count(), 1);
+    json(&wire::ops(&fixture(&[]).header(), &empty, GroupBy::Name));
+}
+
+#[test]
+fn kernels_in_every_format() {
+    let total = Ns(20_503_000);
+    let view = views::kernels(&kernels(), total, false);
+    assert_snapshot!("kernels_80", text(&view, &plain(80)));
+    assert_snapshot!("kernels_160", text(&view, &plain(160)));
+    assert_snapshot!("kernels_full_names", text(&views::kernels(&kernels(), total, true), &TextOptions { full_names: true, ..plain(80) }));
+    assert_snapshot!("kernels_markdown", markdown(&view));
+    assert_snapshot!("kernels_csv", csv(&view));
+    let document = json(&wire::kernels(&fixture(&[]).header(), &kernels()));
+    assert_eq!(document["kernels"][1]["name"], HOSTILE, "JSON keeps names as they are");
+    assert_eq!(document["kernels"][0]["op"], "aten::mm");
+    assert_eq!(document["kernels"][0]["ops"][1]["cuda_ns"], 500_000);
+}
+
+#[test]
+fn families_ranges_and_memory_as_text() {
+    assert_snapshot!("families_80", text(&views::families(&families()), &plain(80)));
+    assert_snapshot!("ranges_tree_100", text(&views::ranges(&ranges(), RangeLayout::Tree), &plain(100)));
+    assert_snapshot!("ranges_paths_80", text(&views::ranges(&ranges(), RangeLayout::Paths), &plain(80)));
+    assert_snapshot!("ranges_markdown", markdown(&views::ranges(&ranges(), RangeLayout::Tree)));
+    assert_snapshot!("memory_100", text(&views::memory(&memory()), &plain(100)));
+    assert_snapshot!("memory_csv", csv(&views::memory(&memory())));
+}
+
+#[test]
+fn families_ranges_and_memory_as_json() {
+    let fixture = fixture(ALL_TROUBLE);
+    let document = json(&wire::families(&fixture.header(), &families()));
+    assert_eq!(document["families"][0]["family"], "gemm/gemv");
+    let document = json(&wire::ranges(&fixture.header(), &ranges()));
+    assert_eq!(document["ranges"][3]["depth"], 2);
+    assert_eq!(document["ranges"][3]["gpu_span_ns"], serde_json::Value::Null);
+    assert_eq!(document["scope"]["start_ns"], 10_000_000);
+    assert_eq!(document["scope"]["end_ns"], serde_json::Value::Null);
+    let document = json(&wire::memory(&fixture.header(), &memory()));
+    assert_eq!(document["memory"][2]["net_bytes"], -(511_i64 << 20));
+}
+
+#[test]
+fn the_header_grades_and_explains() {
+    assert_snapshot!("header_good", text_header(&fixture(&[]).header(), &plain(80), true));
+    assert_snapshot!("header_partial_100", text_header(&fixture(ALL_TROUBLE).header(), &plain(100), true));
+    let painted = text_header(&fixture(ALL_TROUBLE).header(), &TextOptions { color: true, ..plain(100) }, true);
+    assert!(painted.contains("\x1b[31mpartial\x1b[0m: data is missing"), "{painted}");
+}
+
+#[test]
+fn the_page() {
+    let (trace, result) = triage();
+    let fixture = fixture(ALL_TROUBLE);
+    for width in [80, 120, 200] {
+        let out = triage_text(&fixture.header(), &result, &trace, Some(3), &plain(width));
+        assert!(is_inert(&out));
+        assert_snapshot!(format!("triage_{width}"), out);
+    }
+    let out = triage_markdown(&fixture.header(), &result, &trace, Some(3));
+    assert!(is_inert(&out) && !out.contains("<script>"));
+    assert_snapshot!("triage_markdown", out);
+    let written = json_text(&wire::triage(&fixture.header(), &result, &trace));
+    let document = schema::validate(&written);
+    assert_eq!(document["totals"]["devices"][1]["rank"], 1);
+    assert_eq!(document["trust"]["notes"].as_array().map(Vec::len), Some(5), "JSON keeps every note");
+    assert_snapshot!("triage_json", written);
+}
+
+#[test]
+fn the_report_is_five_lines_with_its_grade() {
+    let (_, result) = triage();
+    let good = report_lines(&result, &fixture(&[]).trust, &plain(80));
+    let heads = ["Workload: ", "Hardware: ", "Top CUDA time: ", "Top CPU / orchestration cost: ", "Next experiment: "];
+    assert_eq!(good.lines().count(), 5, "a line break in the workload is written out");
+    for (line, head) in good.lines().zip(heads) {
+        assert!(line.starts_with(head), "{line}");
+    }
+    let partial = report_lines(&result, &fixture(ALL_TROUBLE).trust, &plain(80));
+    assert!(partial.lines().next().is_some_and(|l| l.ends_with("[trust partial: data is missing, totals are lower bounds]")), "{partial}");
+    assert!(good.lines().skip(1).eq(partial.lines().skip(1)));
+}

@@ -1,0 +1,290 @@
+//! Commands and flags.
+
+use std::ffi::OsString;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use longpole_analysis::{GroupBy, ScopeSpec};
+use longpole_trace::Ns;
+use regex::Regex;
+
+use crate::time_window;
+
+/// Why is this GPU run slower than it should be?
+#[derive(Debug, Parser)]
+#[command(
+    name = "longpole",
+    version,
+    about = "Why is this GPU run slower than it should be? Triage for PyTorch and CUDA profiles.",
+    arg_required_else_help = true,
+    subcommand_required = true,
+    after_help = "`longpole FILE` is `longpole triage FILE`. A FILE is a trace (.json, .json.gz, .json.zst, .tar.gz), a directory of \
+rank files, or - for standard input; write ./ops for a file named like a command.
+
+Examples:
+  longpole trace.json.gz                        where to look first
+  longpole trace.json.gz --report-only          the same in five lines
+  longpole ops trace.json.gz --range decode     operators inside a named range
+  longpole kernels trace.json.gz --json         whole kernel table for a script
+
+Exit codes: 0 fine, 2 usage, 3 input unreadable (or partial, under --strict)."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// First pass: trust, totals, heads of the tables, and a report of five lines
+    #[command(after_help = "Examples:
+  longpole trace.json.gz
+  longpole triage ranks/ --rank 1
+  longpole trace.json.gz --range decode_step --workload \"Qwen3-0.6B decode, batch 1\"
+  longpole trace.json.gz --report-only
+  zcat trace.json.gz | longpole -
+
+--sort orders the operators, with the keys of `longpole ops`.")]
+    Triage(TriageArgs),
+    /// Operators: calls, host time, device time, memory
+    #[command(after_help = "Sort keys: cuda_time_total (default; cpu_time_total without device activity),
+self_cuda_time_total, cpu_time_total, self_cpu_time_total, count, cuda_memory_usage,
+cpu_memory_usage, self_cuda_memory_usage, self_cpu_memory_usage; device_* is cuda_*.
+
+Examples:
+  longpole ops trace.json.gz --sort self_cpu_time_total --limit 50
+  longpole ops trace.json.gz --by shape --filter '^aten::(mm|addmm)$'
+  longpole ops trace.json.gz --by stack 3
+  longpole ops trace.json.gz --step 4 --csv > step4.csv")]
+    Ops(OpsArgs),
+    /// Kernels, copies and fills, with the operator that launched them
+    #[command(after_help = "Sort keys: cuda (default), calls, min, median, max, name.
+
+Examples:
+  longpole kernels trace.json.gz --filter gemm
+  longpole kernels trace.json.gz --range decode_step --full-names
+  longpole kernels trace.json.gz --sort max --limit 5")]
+    Kernels(TableArgs),
+    /// Kernel families: gemm, attention, norm, elementwise, copies, ...
+    #[command(after_help = "Sort keys: cuda (default), calls, name.
+
+Examples:
+  longpole families trace.json.gz
+  longpole families trace.json.gz --range prefill --markdown")]
+    Families(TableArgs),
+    /// Named ranges: host time, GPU span, busy, idle, kernels
+    #[command(after_help = "Sort keys: nesting (default), cpu, gpu_span, gpu_busy, gpu_idle, kernels, calls, name.
+
+Examples:
+  longpole ranges trace.json.gz
+  longpole ranges trace.json.gz --sort gpu_idle --limit 5")]
+    Ranges(TableArgs),
+    /// Allocations by operator: allocated, freed, net, peak
+    #[command(after_help = "Sort keys: allocated (default), freed, net, peak, allocations, calls, name.
+
+Examples:
+  longpole memory trace.json.gz
+  longpole memory trace.json.gz --sort peak --range decode_step")]
+    Memory(TableArgs),
+    /// Shell completions
+    #[command(after_help = "Examples:
+  longpole completions bash > ~/.local/share/bash-completion/completions/longpole
+  longpole completions zsh > ~/.zfunc/_longpole
+  longpole completions fish > ~/.config/fish/completions/longpole.fish")]
+    Completions {
+        /// For which shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Flags of `triage`.
+#[derive(Args, Debug)]
+pub(crate) struct TriageArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Say what ran, instead of what the trace suggests
+    #[arg(long, value_name = "TEXT", help_heading = "Output")]
+    pub(crate) workload: Option<String>,
+    /// Print the five lines of the report alone
+    #[arg(long, conflicts_with = "format", help_heading = "Output")]
+    pub(crate) report_only: bool,
+}
+
+/// Flags of `ops`.
+#[derive(Args, Debug)]
+pub(crate) struct OpsArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Tell operators apart by `shape` or by `stack=N` (N innermost Python frames; 5 if not given)
+    #[arg(long, value_name = "shape|stack=N", value_parser = parse_group, default_value = "name", hide_default_value = true, help_heading = "Output")]
+    pub(crate) by: GroupBy,
+}
+
+/// Flags of the other tables.
+#[derive(Args, Debug)]
+pub(crate) struct TableArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// Flags of every command that reads a trace.
+#[derive(Args, Debug)]
+pub(crate) struct Common {
+    /// A trace, a directory of rank files, or - for standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) input: OsString,
+
+    /// Sort by this key (listed below), largest first
+    #[arg(long, value_name = "KEY", help_heading = "Output")]
+    pub(crate) sort: Option<String>,
+    /// Show this many rows, 0 for all [default: 20; JSON and CSV: all]
+    #[arg(long, value_name = "N", help_heading = "Output")]
+    pub(crate) limit: Option<usize>,
+    /// Only rows whose name matches
+    #[arg(long, value_name = "REGEX", help_heading = "Output")]
+    pub(crate) filter: Option<Regex>,
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    /// Never shorten names
+    #[arg(long, help_heading = "Output")]
+    pub(crate) full_names: bool,
+    /// Colour the text; auto means on a terminal, unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    pub(crate) color: ColorWhen,
+
+    #[command(flatten)]
+    pub(crate) scope: ScopeFlags,
+
+    /// Threads that read and analyse [default: one a core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Running")]
+    pub(crate) threads: Option<u16>,
+    /// No progress and no notes on standard error
+    #[arg(long, short, help_heading = "Running")]
+    pub(crate) quiet: bool,
+    /// Exit with 3 when data is missing from the trace
+    #[arg(long, help_heading = "Running")]
+    pub(crate) strict: bool,
+    /// Say on standard error what the run cost (`--stats=json` for one line of JSON)
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text", help_heading = "Running")]
+    pub(crate) stats: Option<StatsFormat>,
+}
+
+/// The three formats that are not text.
+#[derive(Args, Clone, Copy, Debug)]
+#[group(id = "format", multiple = false)]
+pub(crate) struct FormatFlags {
+    /// One JSON object, described in docs/schema
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+    /// GitHub Markdown
+    #[arg(long, help_heading = "Output")]
+    markdown: bool,
+    /// CSV with raw nanoseconds and bytes; names a spreadsheet would run get a leading '
+    #[arg(long, help_heading = "Output")]
+    csv: bool,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Text,
+    Json,
+    Markdown,
+    Csv,
+}
+
+impl FormatFlags {
+    pub(crate) fn format(self) -> Format {
+        match (self.json, self.markdown, self.csv) {
+            (true, _, _) => Format::Json,
+            (_, true, _) => Format::Markdown,
+            (_, _, true) => Format::Csv,
+            _ => Format::Text,
+        }
+    }
+}
+
+/// What part of the trace; all given parts must hold.
+#[derive(Args, Debug)]
+pub(crate) struct ScopeFlags {
+    /// Only inside ranges of this name (a trailing * takes all that begin so)
+    #[arg(long, value_name = "NAME", help_heading = "Scope")]
+    range: Option<String>,
+    /// Only one step, by number
+    #[arg(long, value_name = "K", help_heading = "Scope")]
+    step: Option<u64>,
+    /// Only a window after the first event, e.g. 10ms..1.5s or 200.. (unit ms if not given)
+    #[arg(long, value_name = "A..B", value_parser = time_window::parse, help_heading = "Scope")]
+    time: Option<(Ns, Ns)>,
+    /// Only one device, by number
+    #[arg(long, value_name = "D", help_heading = "Scope")]
+    device: Option<i64>,
+    /// Only one rank
+    #[arg(long, value_name = "R", help_heading = "Scope")]
+    rank: Option<u32>,
+}
+
+impl ScopeFlags {
+    pub(crate) fn spec(&self) -> ScopeSpec {
+        ScopeSpec { range: self.range.clone(), step: self.step, time: self.time, device: self.device, rank: self.rank }
+    }
+}
+
+/// When to colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorWhen {
+    Auto,
+    Always,
+    Never,
+}
+
+/// How `--stats` is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatsFormat {
+    Text,
+    Json,
+}
+
+/// Frames told apart when `--by stack` does not say.
+const DEFAULT_FRAMES: usize = 5;
+
+fn parse_group(text: &str) -> Result<GroupBy, String> {
+    match text.split_once('=') {
+        None if text == "name" => Ok(GroupBy::Name),
+        None if text == "shape" => Ok(GroupBy::Shape),
+        None if text == "stack" => Ok(GroupBy::Stack(DEFAULT_FRAMES)),
+        Some(("stack", frames)) => match frames.parse() {
+            Ok(frames) if frames > 0 => Ok(GroupBy::Stack(frames)),
+            _ => Err(format!("`{frames}` is not a number of frames")),
+        },
+        _ => Err("use `shape`, `stack` or `stack=N`".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_flags_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_has_examples() {
+        for command in Cli::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Examples:"), "{}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn groups_are_read() {
+        assert_eq!(parse_group("shape"), Ok(GroupBy::Shape));
+        assert_eq!(parse_group("stack"), Ok(GroupBy::Stack(5)));
+        assert_eq!(parse_group("stack=12"), Ok(GroupBy::Stack(12)));
+        assert!(parse_group("stack=0").is_err() && parse_group("stack=x").is_err() && parse_group("thread").is_err());
+    }
+}

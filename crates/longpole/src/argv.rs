@@ -1,0 +1,87 @@
+//! What the user may leave out: `longpole FILE` is `longpole triage FILE`, and `--by stack 3` is `--by stack=3`.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::CommandFactory as _;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use crate::args::Cli;
+use crate::exit::complain;
+
+/// True when the first argument is for clap as it is: a command, a question about the program, or a word that is neither a
+/// path nor a flag and so is most likely a misspelled command, which clap answers with the nearest one.
+fn is_complete(first: &OsString) -> bool {
+    let Some(text) = first.to_str() else { return false };
+    if matches!(text, "-h" | "--help" | "-V" | "--version" | "help") {
+        return true;
+    }
+    if Cli::command().get_subcommands().any(|command| command.get_name() == text) {
+        return true;
+    }
+    let is_word = text.chars().all(|c| c.is_ascii_alphanumeric()) && !text.is_empty();
+    is_word && !Path::new(first).exists()
+}
+
+/// The arguments as clap expects them.
+pub(crate) fn normalise(mut args: Vec<OsString>) -> Vec<OsString> {
+    if args.get(1).is_some_and(|first| !is_complete(first)) {
+        args.insert(1, "triage".into());
+    }
+    let stack = args.windows(2).position(|pair| pair[0] == "--by" && pair[1] == "stack").map(|at| at + 1);
+    if let Some(at) = stack
+        && let Some(frames) = args.get(at + 1).and_then(|next| next.to_str())
+        && !frames.is_empty()
+        && frames.bytes().all(|b| b.is_ascii_digit())
+    {
+        args[at] = format!("stack={frames}").into();
+        args.remove(at + 1);
+    }
+    args
+}
+
+/// Ends the process with clap's answer: help and version are fine, everything else is a usage error.
+pub(crate) fn refuse(error: &clap::Error) -> ! {
+    // A closed pipe is no reason to fail.
+    let _ = error.print();
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
+    {
+        complain(&format!("There is no file `{word}` here either; a trace is named by its path."));
+    }
+    std::process::exit(error.exit_code())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn normalised(line: &str) -> String {
+        let args = std::iter::once("longpole").chain(line.split_whitespace()).map(OsString::from).collect();
+        normalise(args).iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_bare_path_is_triaged() {
+        for (line, expected) in [
+            ("trace.json", "triage trace.json"),
+            ("-", "triage -"),
+            ("--json trace.json", "triage --json trace.json"),
+            ("./ops", "triage ./ops"),
+            ("ops trace.json", "ops trace.json"),
+            ("kernals", "kernals"),
+            ("--help", "--help"),
+            ("help ops", "help ops"),
+            ("", ""),
+        ] {
+            assert_eq!(normalised(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn stack_takes_its_depth_apart() {
+        assert_eq!(normalised("ops t.json --by stack 3 --json"), "ops t.json --by stack=3 --json");
+        assert_eq!(normalised("ops --by stack t.json"), "ops --by stack t.json");
+        assert_eq!(normalised("ops t.json --by stack"), "ops t.json --by stack");
+    }
+}

@@ -1,0 +1,27 @@
+//! `longpole families`
+
+use longpole_analysis::family_table;
+use longpole_report::{views, wire};
+
+use crate::args::{Common, Format};
+use crate::exit::Failure;
+use crate::session::Session;
+use crate::sort;
+
+pub(super) fn run(common: &Common) -> Result<(), Failure> {
+    let order = sort::families(common.sort.as_deref())?;
+    let mut session = Session::open(common)?;
+    let mut rows = family_table(&session.index, &session.scope);
+    session.analysed();
+    if let Some(order) = order {
+        rows.sort_by(order);
+    }
+    session.filter(&mut rows, |regex, row| regex.is_match(row.family.name()));
+    match session.format() {
+        Format::Json => {
+            rows.truncate(session.limit().unwrap_or(usize::MAX));
+            session.print_json(&wire::families(&session.header(), &rows))
+        }
+        _ => session.print_table(views::families(&rows)),
+    }
+}

@@ -1,0 +1,28 @@
+//! `longpole kernels`
+
+use longpole_analysis::kernel_table;
+use longpole_report::{views, wire};
+
+use crate::args::{Common, Format};
+use crate::exit::Failure;
+use crate::session::Session;
+use crate::sort;
+
+pub(super) fn run(common: &Common) -> Result<(), Failure> {
+    let order = sort::kernels(common.sort.as_deref())?;
+    let mut session = Session::open(common)?;
+    let mut rows = kernel_table(&session.index, &session.scope);
+    session.analysed();
+    let total = rows.iter().map(|row| row.cuda_ns).sum();
+    if let Some(order) = order {
+        rows.sort_by(order);
+    }
+    session.filter(&mut rows, |regex, row| regex.is_match(&row.name) || regex.is_match(&row.short_name));
+    match session.format() {
+        Format::Json => {
+            rows.truncate(session.limit().unwrap_or(usize::MAX));
+            session.print_json(&wire::kernels(&session.header(), &rows))
+        }
+        _ => session.print_table(views::kernels(&rows, total, common.full_names)),
+    }
+}

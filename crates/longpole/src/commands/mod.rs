@@ -1,0 +1,37 @@
+//! One file a command.
+
+mod families;
+mod kernels;
+mod memory;
+mod ops;
+mod ranges;
+mod triage;
+
+use std::io::{self, Write as _};
+
+use clap::CommandFactory as _;
+
+use crate::args::{Cli, Command};
+use crate::exit::Failure;
+
+/// Runs a command to its end.
+pub(crate) fn run(command: &Command) -> Result<(), Failure> {
+    match command {
+        Command::Triage(args) => triage::run(args),
+        Command::Ops(args) => ops::run(args),
+        Command::Kernels(args) => kernels::run(&args.common),
+        Command::Families(args) => families::run(&args.common),
+        Command::Ranges(args) => ranges::run(&args.common),
+        Command::Memory(args) => memory::run(&args.common),
+        Command::Completions { shell } => completions(*shell),
+    }
+}
+
+fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
+    // Written to memory first: the generator has no way to report a closed pipe.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "longpole", &mut script);
+    let mut out = io::stdout().lock();
+    out.write_all(&script)?;
+    Ok(out.flush()?)
+}

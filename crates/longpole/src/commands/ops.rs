@@ -1,0 +1,35 @@
+//! `longpole ops`
+
+use longpole_analysis::{OpTable, SortKey, op_table};
+use longpole_report::{views, wire};
+
+use crate::args::{Format, OpsArgs};
+use crate::exit::Failure;
+use crate::session::Session;
+
+/// The key that `--sort` names, in torch's spelling.
+pub(super) fn sort_key(asked: Option<&str>) -> Result<Option<SortKey>, Failure> {
+    asked.map(|text| text.parse().map_err(Failure::Usage)).transpose()
+}
+
+/// Sorts by the key asked for; by device time if none is, or host time where no device activity was recorded.
+pub(super) fn sort(table: &mut OpTable, asked: Option<SortKey>) {
+    let own = if table.self_cuda_total_ns.is_some() { SortKey::default() } else { SortKey::CpuTimeTotal };
+    table.sort(asked.unwrap_or(own));
+}
+
+pub(super) fn run(args: &OpsArgs) -> Result<(), Failure> {
+    let key = sort_key(args.common.sort.as_deref())?;
+    let mut session = Session::open(&args.common)?;
+    let mut table = op_table(&session.index, &session.scope, args.by);
+    sort(&mut table, key);
+    session.analysed();
+    session.filter(&mut table.rows, |regex, row| regex.is_match(&row.name));
+    match session.format() {
+        Format::Json => {
+            table.rows.truncate(session.limit().unwrap_or(usize::MAX));
+            session.print_json(&wire::ops(&session.header(), &table, args.by))
+        }
+        _ => session.print_table(views::ops(&table, args.by)),
+    }
+}

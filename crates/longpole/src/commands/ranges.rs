@@ -1,0 +1,30 @@
+//! `longpole ranges`
+
+use longpole_analysis::range_table;
+use longpole_report::views::RangeLayout;
+use longpole_report::{views, wire};
+
+use crate::args::{Common, Format};
+use crate::exit::Failure;
+use crate::session::Session;
+use crate::sort;
+
+pub(super) fn run(common: &Common) -> Result<(), Failure> {
+    let order = sort::ranges(common.sort.as_deref())?;
+    let mut session = Session::open(common)?;
+    let mut rows = range_table(&session.index, &session.scope);
+    session.analysed();
+    // A sorted or filtered list is no tree any more.
+    let layout = if order.is_some() || session.is_filtered() { RangeLayout::Paths } else { RangeLayout::Tree };
+    if let Some(order) = order {
+        rows.sort_by(order);
+    }
+    session.filter(&mut rows, |regex, row| regex.is_match(&row.name));
+    match session.format() {
+        Format::Json => {
+            rows.truncate(session.limit().unwrap_or(usize::MAX));
+            session.print_json(&wire::ranges(&session.header(), &rows))
+        }
+        _ => session.print_table(views::ranges(&rows, layout)),
+    }
+}

@@ -1,0 +1,54 @@
+//! `longpole triage`, which is also `longpole FILE`
+
+use longpole_analysis::{Triage, TriageOptions, triage};
+use longpole_report::{report_lines, triage_markdown, triage_text, wire};
+
+use super::ops::{sort, sort_key};
+use crate::args::{Format, TriageArgs};
+use crate::exit::Failure;
+use crate::session::Session;
+
+/// Operators and ranges on the page when the user does not say.
+const HEAD: usize = 10;
+
+pub(super) fn run(args: &TriageArgs) -> Result<(), Failure> {
+    if args.common.format.format() == Format::Csv {
+        return Err(Failure::Usage(
+            "triage is several tables; use `longpole ops`, `kernels`, `families` or `ranges` with --csv".to_owned(),
+        ));
+    }
+    let key = sort_key(args.common.sort.as_deref())?;
+    let mut session = Session::open(&args.common)?;
+    let mut result = triage(&session.index, &session.scope, &TriageOptions { workload: args.workload.clone() });
+    sort(&mut result.ops, key);
+    session.analysed();
+    filter(&session, &mut result);
+    let (header, trace, limit) = (session.header(), session.index.trace(), session.limit_or(HEAD));
+    if args.report_only {
+        session.trust_to_stderr();
+        return session.print(&report_lines(&result, header.trust, &session.options));
+    }
+    match session.format() {
+        Format::Json => {
+            truncate(&mut result, limit.unwrap_or(usize::MAX));
+            session.print_json(&wire::triage(&header, &result, trace))
+        }
+        Format::Markdown => session.print(&triage_markdown(&header, &result, trace, limit)),
+        Format::Text | Format::Csv => session.print(&triage_text(&header, &result, trace, limit, &session.options)),
+    }
+}
+
+/// `--filter` on every list; totals and report stay those of the scope.
+fn filter(session: &Session<'_>, result: &mut Triage) {
+    session.filter(&mut result.ops.rows, |regex, row| regex.is_match(&row.name));
+    session.filter(&mut result.families, |regex, row| regex.is_match(row.family.name()));
+    session.filter(&mut result.kernels, |regex, row| regex.is_match(&row.name) || regex.is_match(&row.short_name));
+    session.filter(&mut result.ranges, |regex, row| regex.is_match(&row.name));
+}
+
+fn truncate(result: &mut Triage, limit: usize) {
+    result.ops.rows.truncate(limit);
+    result.families.truncate(limit);
+    result.kernels.truncate(limit);
+    result.ranges.truncate(limit);
+}

@@ -1,0 +1,173 @@
+//! One trace, opened for one command: read, judged, scoped; then the result is printed.
+
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+
+use longpole_analysis::{Scope, ScopeSpec, TraceIndex};
+use longpole_ingest::{ImportOptions, Imported, Input, Progress, import};
+use longpole_report::{
+    Grade, Header, Source, Table, TextOptions, Trust, csv, markdown, markdown_header, text, text_header, text_trust, wire,
+};
+use longpole_trace::{ProblemCode, Problems};
+use regex::Regex;
+use serde::Serialize;
+
+use crate::args::{Common, Format};
+use crate::exit::{Failure, complain};
+use crate::progress::Bar;
+use crate::stats::Stopwatch;
+use crate::terminal;
+
+/// Rows shown when the user does not say.
+const DEFAULT_LIMIT: usize = 20;
+
+/// A trace that is ready to be asked.
+pub(crate) struct Session<'a> {
+    /// The trace and what was worked out about it.
+    pub(crate) index: TraceIndex<'static>,
+    /// What part of it is asked about.
+    pub(crate) scope: Scope,
+    /// How text is laid out.
+    pub(crate) options: TextOptions,
+    common: &'a Common,
+    spec: ScopeSpec,
+    source: Source,
+    trust: Trust,
+    watch: Stopwatch,
+}
+
+impl<'a> Session<'a> {
+    /// Reads the input and finds the scope.
+    pub(crate) fn open(common: &'a Common) -> Result<Self, Failure> {
+        let mut watch = Stopwatch::start();
+        let threads = common.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+        // Fails only if a pool exists already, and then that one is used.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+        let Imported { trace, mut problems, source } = read(common, threads)?;
+        watch.has_read();
+        let events = trace.events_read;
+        // Never freed: the process ends when the command does, and the system is faster at it.
+        let index = TraceIndex::new(Box::leak(Box::new(trace)));
+        let spec = common.scope.spec();
+        let scope = Scope::resolve(&index, &spec).map_err(|error| Failure::Usage(error.to_string()))?;
+        add_link_problems(&index, &mut problems);
+        let source = Source { path: source.path, format: source.format.to_owned(), bytes: source.bytes, events };
+        let (trust, options) = (Trust::new(&problems), terminal::text_options(common));
+        Ok(Self { index, scope, options, common, spec, source, trust, watch })
+    }
+
+    /// What stands above every report.
+    pub(crate) fn header(&self) -> Header<'_> {
+        Header { source: &self.source, trust: &self.trust, scope: &self.spec }
+    }
+
+    /// The output format.
+    pub(crate) fn format(&self) -> Format {
+        self.common.format.format()
+    }
+
+    /// Rows to print, `None` for all; `default` is for people, machines get all.
+    pub(crate) fn limit_or(&self, default: usize) -> Option<usize> {
+        match (self.common.limit, self.format()) {
+            (Some(0), _) | (None, Format::Json | Format::Csv) => None,
+            (Some(limit), _) => Some(limit),
+            (None, Format::Text | Format::Markdown) => Some(default),
+        }
+    }
+
+    /// Rows to print of a table.
+    pub(crate) fn limit(&self) -> Option<usize> {
+        self.limit_or(DEFAULT_LIMIT)
+    }
+
+    /// Drops rows whose name does not match `--filter`.
+    pub(crate) fn filter<T>(&self, rows: &mut Vec<T>, matches: impl Fn(&Regex, &T) -> bool) {
+        if let Some(regex) = &self.common.filter {
+            rows.retain(|row| matches(regex, row));
+        }
+    }
+
+    /// True when `--filter` is given.
+    pub(crate) fn is_filtered(&self) -> bool {
+        self.common.filter.is_some()
+    }
+
+    /// Notes that the result is there.
+    pub(crate) fn analysed(&mut self) {
+        self.watch.has_analysed();
+    }
+
+    /// Prints a table as text, Markdown or CSV.
+    pub(crate) fn print_table(&self, mut table: Table) -> Result<(), Failure> {
+        table.truncate(self.limit());
+        match self.format() {
+            Format::Csv => {
+                self.trust_to_stderr();
+                self.print(&csv(&table))
+            }
+            Format::Markdown => self.print(&format!("{}\n{}", markdown_header(&self.header(), false), markdown(&table))),
+            Format::Text | Format::Json => {
+                self.print(&format!("{}\n{}", text_header(&self.header(), &self.options, false), text(&table, &self.options)))
+            }
+        }
+    }
+
+    /// Prints a document as JSON.
+    pub(crate) fn print_json(&self, document: &impl Serialize) -> Result<(), Failure> {
+        let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+        wire::write(&mut out, document)?;
+        out.flush()?;
+        self.end()
+    }
+
+    /// Prints text that is complete, and ends the run.
+    pub(crate) fn print(&self, output: &str) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        out.write_all(output.as_bytes())?;
+        out.flush()?;
+        self.end()
+    }
+
+    /// Says on standard error how far output can be trusted that has no place for it.
+    pub(crate) fn trust_to_stderr(&self) {
+        if self.trust.grade != Grade::Good && !self.common.quiet {
+            let plain = TextOptions { color: false, ..self.options };
+            complain(text_trust(&self.trust, &plain, false).trim_end());
+        }
+    }
+
+    /// `--stats` and `--strict`, after everything is printed.
+    fn end(&self) -> Result<(), Failure> {
+        if let Some(format) = self.common.stats {
+            self.watch.report(format, self.source.bytes, self.source.events);
+        }
+        if self.common.strict && self.trust.grade == Grade::Partial {
+            let codes: Vec<_> = self.trust.notes.iter().map(|note| note.code).collect();
+            let path = &self.source.path;
+            return Err(Failure::Input(format!("`{path}` is partial ({}) and --strict was given", codes.join(", "))));
+        }
+        Ok(())
+    }
+}
+
+fn read(common: &Common, threads: usize) -> Result<Imported, Failure> {
+    let input = if common.input == "-" { Input::Stdin } else { Input::Path(PathBuf::from(&common.input)) };
+    let bar = Bar::new(common.quiet);
+    let options = ImportOptions { threads, progress: bar.as_ref().map(|bar| bar as &dyn Progress) };
+    let imported = import(&input, &options);
+    if let Some(bar) = bar {
+        bar.finish();
+    }
+    imported.map_err(|error| Failure::Input(error.to_string()))
+}
+
+/// What did not fit when launches and device work were joined.
+fn add_link_problems(index: &TraceIndex<'_>, problems: &mut Problems) {
+    let counts = index.links().counts();
+    problems.add_many(ProblemCode::OrphanActivity, counts.orphan_activities, None, || None);
+    problems.add_many(ProblemCode::LaunchWithoutActivity, counts.launches_without_activity, None, || None);
+    if counts.starts_before_launch > 0 {
+        problems.add_many(ProblemCode::StartBeforeLaunch, counts.starts_before_launch, None, || None);
+        problems.note_time(ProblemCode::StartBeforeLaunch, counts.largest_skew);
+    }
+}

@@ -1,0 +1,35 @@
+//! What is known of standard output.
+
+use std::io::{self, IsTerminal as _};
+
+use longpole_report::TextOptions;
+
+use crate::args::{ColorWhen, Common};
+
+/// Columns when output goes to a file or pipe and `COLUMNS` does not say.
+const DEFAULT_WIDTH: usize = 120;
+/// Narrower terminals get lines that wrap.
+const MIN_WIDTH: usize = 40;
+
+fn columns() -> usize {
+    let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let measured = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    said.or_else(measured).unwrap_or(DEFAULT_WIDTH).max(MIN_WIDTH)
+}
+
+fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some_and(|value| !value.is_empty())
+}
+
+fn color(when: ColorWhen) -> bool {
+    match when {
+        ColorWhen::Always => true,
+        ColorWhen::Never => false,
+        ColorWhen::Auto => io::stdout().is_terminal() && !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|t| t != "dumb"),
+    }
+}
+
+/// How text is laid out on standard output.
+pub(crate) fn text_options(common: &Common) -> TextOptions {
+    TextOptions { width: columns(), color: color(common.color), full_names: common.full_names }
+}

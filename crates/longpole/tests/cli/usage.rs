@@ -1,0 +1,97 @@
+//! Wrong command lines and unreadable inputs: the right code and one clear sentence.
+
+use std::fs;
+
+use crate::harness::{print, run, run_with, trace};
+
+/// The run fails with `code`, prints nothing on standard output, and says `part`.
+fn refuses(args: &[&str], code: i32, part: &str) {
+    let run = run(args);
+    assert_eq!((run.code, run.stdout.as_str()), (Some(code), ""), "{args:?}: {}", run.stderr);
+    assert!(run.stderr.contains(part), "{args:?}: {}", run.stderr);
+    assert!(!run.stderr.contains("panicked"), "{args:?}: {}", run.stderr);
+}
+
+#[test]
+fn usage_errors_exit_with_2_and_say_what_there_is() {
+    let (bad, eager) = (&trace("bad"), &trace("qwen3_eager"));
+    refuses(&["ops", bad, "--nonsense"], 2, "--nonsense");
+    refuses(&["ops"], 2, "<FILE>");
+    refuses(&[], 2, "Usage");
+    refuses(&["kernals"], 2, "kernels");
+    refuses(&["ops", bad, "--filter", "("], 2, "unclosed group");
+    refuses(&["ops", bad, "--sort", "speed"], 2, "use one of cuda_time_total, self_cuda_time_total");
+    refuses(&["kernels", bad, "--sort", "speed"], 2, "use one of cuda, calls, min, median, max, name");
+    refuses(&["ops", bad, "--by", "thread"], 2, "stack=N");
+    refuses(&["ops", bad, "--json", "--csv"], 2, "cannot be used with");
+    refuses(&[bad, "--csv"], 2, "longpole ops");
+    refuses(&[bad, "--report-only", "--json"], 2, "cannot be used with");
+    refuses(&["ops", bad, "--time", "5..3"], 2, "ends before it begins");
+    refuses(&["ops", bad, "--threads", "0"], 2, "--threads");
+    refuses(&["ops", eager, "--range", "nope"], 2, "`prefill`, `decode_loop`, `decode_step`");
+    refuses(&["ops", eager, "--device", "9"], 2, "there is no device 9; the trace has 0");
+    refuses(&["ops", eager, "--rank", "9"], 2, "there is no rank 9; the trace has 0");
+    refuses(&["ops", eager, "--step", "99"], 2, "there is no step 99");
+}
+
+#[test]
+fn unreadable_inputs_exit_with_3_and_one_sentence() {
+    refuses(&["no_such_file.json"], 3, "cannot read `no_such_file.json`");
+    refuses(&["ops", "Cargo.lock"], 3, "`Cargo.lock` is not a usable profile: expected");
+    refuses(&["ops", "corpus/kineto/bad.keyavg.json"], 3, "is not a usable profile");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    refuses(&[directory.path().to_str().expect("UTF-8")], 3, "directory");
+    let empty = directory.path().join("empty.json");
+    fs::write(&empty, "").expect("written");
+    refuses(&[empty.to_str().expect("UTF-8")], 3, "empty");
+    let run = run_with(&["-"], b"not a trace");
+    assert_eq!((run.code, run.stdout.as_str(), run.stderr.lines().count()), (Some(3), "", 1), "{}", run.stderr);
+}
+
+#[test]
+fn a_file_named_like_a_command_is_reached_by_its_path() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("ops");
+    fs::copy(crate::harness::root().join(trace("bad")), &path).expect("copied");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_longpole"))
+        .arg("./ops")
+        .current_dir(directory.path())
+        .output()
+        .expect("the program starts");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("source  ./ops"));
+}
+
+#[test]
+fn a_bare_path_is_triage() {
+    assert_eq!(print(&[&trace("bad")]), print(&["triage", &trace("bad")]));
+    assert_eq!(print(&["--markdown", &trace("bad")]), print(&["triage", "--markdown", &trace("bad")]));
+}
+
+#[test]
+fn limits_shorten_text_and_only_asked_for_json() {
+    let rows = |args: &[&str]| {
+        let json = print(&[&["ops", &trace("qwen3_eager"), "--json"], args].concat());
+        crate::schema::validate(&json)["ops"].as_array().map_or(0, Vec::len)
+    };
+    let whole = rows(&[]);
+    assert!(whole > 20);
+    assert_eq!((rows(&["--limit", "3"]), rows(&["--limit", "0"])), (3, whole));
+    let lines = |args: &[&str]| print(&[&["ops", &trace("qwen3_eager")], args].concat()).lines().count();
+    assert_eq!(lines(&["--limit", "0", "--csv"]), whole + 1);
+    assert_eq!(lines(&["--csv"]), whole + 1);
+    assert_eq!(lines(&["--limit", "20"]), lines(&[]));
+    assert!(lines(&["--limit", "0"]) > lines(&[]));
+}
+
+#[test]
+fn help_and_completions() {
+    for command in ["triage", "ops", "kernels", "families", "ranges", "memory", "completions"] {
+        let help = print(&[command, "--help"]);
+        assert!(help.contains("Examples:") && help.contains("longpole"), "{help}");
+    }
+    assert!(print(&["--version"]).starts_with("longpole "));
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(print(&["completions", shell]).contains("kernels"), "{shell}");
+    }
+}
