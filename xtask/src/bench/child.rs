@@ -40,13 +40,28 @@ pub(super) fn run(program: &Path, arguments: &[&str], output: &Path) -> Result<R
     if status != 0 {
         bail!("{} {} ended with wait status {status}: {}", program.display(), arguments.join(" "), errors.trim());
     }
-    let micros = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
     let stats = errors
         .lines()
         .rev()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
         .find(|value| value.get("peak_heap_bytes").is_some());
-    Ok(Run { wall_ns, cpu_ns: (micros(usage.ru_utime) + micros(usage.ru_stime)) * 1000, stats })
+    Ok(Run { wall_ns, cpu_ns: cpu_time(&usage), stats })
+}
+
+fn cpu_time(usage: &libc::rusage) -> u64 {
+    let micros = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
+    (micros(usage.ru_utime) + micros(usage.ru_stime)) * 1000
+}
+
+/// User and system time of this process so far, in nanoseconds.
+pub(super) fn own_cpu_time() -> u64 {
+    // SAFETY: all-zero bytes are a valid `rusage`, and the pointer is to a live local. With these arguments the call does not fail.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    };
+    cpu_time(&usage)
 }
 
 /// Waits for one child and returns its wait status and resource usage, which the standard library's `wait` does not give.
