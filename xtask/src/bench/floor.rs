@@ -82,6 +82,21 @@ fn next_event(data: &[u8], from: usize) -> Option<usize> {
     None
 }
 
+/// What the scan uses on this machine.
+pub(crate) fn instruction_set() -> &'static str {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use super::masks::{has_avx2, has_avx512};
+        if has_avx512() {
+            return "AVX-512";
+        }
+        if has_avx2() {
+            return "AVX2";
+        }
+    }
+    "no vector instructions"
+}
+
 fn scan_range(data: &[u8], start: usize, end: usize, depth: u32) -> State {
     #[cfg(target_arch = "x86_64")]
     {
