@@ -131,7 +131,7 @@ impl<'a> Session<'a> {
     /// Says on standard error how far output can be trusted that has no place for it.
     pub(crate) fn trust_to_stderr(&self) {
         if self.trust.grade != Grade::Good && !self.common.quiet {
-            let plain = TextOptions { color: false, ..self.options };
+            let plain = TextOptions { color: false, wrap: false, ..self.options };
             complain(text_trust(&self.trust, &plain, false).trim_end());
         }
     }
