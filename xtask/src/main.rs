@@ -1,2 +1,66 @@
-//! longpole.
-fn main() {}
+//! Chores of the workspace, run as `cargo xtask NAME`.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports to whoever typed it")]
+
+mod bench;
+mod gen_trace;
+mod schema;
+mod tidy;
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "Chores of the longpole workspace")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Write a large realistic trace and its exact totals.
+    GenTrace(gen_trace::Options),
+    /// Measure longpole against the least work its input asks for.
+    Bench(bench::Options),
+    /// Check the invariants of the workspace on its sources.
+    Tidy,
+    /// Validate the program's JSON over all corpus traces against the schemas in docs/schema.
+    Schema(schema::Options),
+}
+
+/// The root of the workspace this program was built from.
+fn root() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here)
+}
+
+fn main() -> Result<()> {
+    match Cli::parse().command {
+        Command::GenTrace(options) => {
+            let started = Instant::now();
+            let made = gen_trace::generate(&options)?;
+            println!(
+                "{}: {:.1} MB, {} decode steps, {} events, {:.1} s",
+                options.output.display(),
+                made.bytes as f64 / 1e6,
+                made.steps,
+                made.events,
+                started.elapsed().as_secs_f64()
+            );
+        }
+        Command::Bench(options) => bench::run(root(), &options)?,
+        Command::Schema(options) => schema::run(root(), &options)?,
+        Command::Tidy => {
+            let complaints = tidy::check(root())?;
+            for complaint in &complaints {
+                eprintln!("{complaint}");
+            }
+            ensure!(complaints.is_empty(), "{} things are not tidy", complaints.len());
+            println!("tidy");
+        }
+    }
+    Ok(())
+}

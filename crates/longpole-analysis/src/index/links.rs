@@ -127,6 +127,11 @@ impl Links {
         }
     }
 
+    /// The operator that an activity belongs to, as a node of the host tree.
+    pub fn owner_node(&self, activity: ActivityId) -> Option<NodeId> {
+        Some(self.owner[activity.index()]).filter(|&node| node != NONE).map(NodeId)
+    }
+
     /// Whether an API call launched any recorded activity.
     pub fn has_activity(&self, call: ApiCallId) -> bool {
         self.launched[call.index() / 64] >> (call.index() % 64) & 1 == 1

@@ -163,14 +163,21 @@ impl<'t> HostTree<'t> {
         }
     }
 
-    /// When a node starts and how long it takes; a negative duration counts as zero.
-    pub fn times(&self, node: NodeId) -> (Ns, Ns) {
-        let (start, dur) = match self.row(node) {
+    /// What a node stands for, when it starts and how long it takes; a negative duration counts as zero.
+    pub(crate) fn event(&self, node: NodeId) -> (HostRow, Ns, Ns) {
+        let row = self.row(node);
+        let (start, dur) = match row {
             HostRow::Range(id) => (self.trace.ranges.start[id.index()], self.trace.ranges.dur[id.index()]),
             HostRow::Op(id) => (self.trace.host_ops.start[id.index()], self.trace.host_ops.dur[id.index()]),
             HostRow::Api(id) => (self.trace.api_calls.start[id.index()], self.trace.api_calls.dur[id.index()]),
         };
-        (start, dur.max(Ns::ZERO))
+        (row, start, dur.max(Ns::ZERO))
+    }
+
+    /// When a node starts and how long it takes; a negative duration counts as zero.
+    pub fn times(&self, node: NodeId) -> (Ns, Ns) {
+        let (_, start, dur) = self.event(node);
+        (start, dur)
     }
 
     /// When a node starts.

@@ -27,7 +27,7 @@ pub(super) struct Group {
 }
 
 /// What calls use up beside host time.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Resources {
     pub(super) cuda: Ns,
     pub(super) host_bytes: i64,
@@ -76,28 +76,24 @@ impl<'t> Groups<'t> {
     }
 
     /// The group of an operator or API call; ranges have none.
-    pub(super) fn of_node(&mut self, node: NodeId, start: Ns) -> Option<u32> {
+    pub(super) fn of_node(&mut self, node: NodeId, row: HostRow, start: Ns) -> Option<&mut Group> {
         let trace = self.tree.trace();
-        let (kind, name, op) = match self.tree.row(node) {
+        let (kind, name, op) = match row {
             HostRow::Range(_) => return None,
             HostRow::Op(id) => (OpRowKind::Operator, trace.host_ops.name[id.index()], Some(id)),
             HostRow::Api(id) => (OpRowKind::ApiCall, trace.api_calls.name[id.index()], None),
         };
         let slot = self.name_slot(kind, name);
-        let group = match self.by {
-            GroupBy::Name => self.named(slot, kind, name),
-            GroupBy::Shape | GroupBy::Stack(_) => {
-                let detail = self.detail(node, op);
-                let next = self.list.len() as u32;
-                let group = *self.by_detail.entry((slot as u32, detail)).or_insert(next);
-                if group == next {
-                    self.list.push(Group::new(kind, Some(name), detail));
-                }
-                group
-            }
-        };
-        let first = &mut self.list[group as usize].first;
-        *first = (*first).min(start);
+        let next = self.list.len() as u32;
+        let detail = if self.by == GroupBy::Name { 0 } else { self.detail(node, op) };
+        let number =
+            if self.by == GroupBy::Name { &mut self.by_name[slot] } else { self.by_detail.entry((slot as u32, detail)).or_insert(UNSET) };
+        if *number == UNSET {
+            *number = next;
+            self.list.push(Group::new(kind, Some(name), detail));
+        }
+        let group = &mut self.list[*number as usize];
+        group.first = group.first.min(start);
         Some(group)
     }
 
@@ -121,10 +117,6 @@ impl<'t> Groups<'t> {
         group
     }
 
-    pub(super) fn get_mut(&mut self, group: u32) -> &mut Group {
-        &mut self.list[group as usize]
-    }
-
     fn name_slot(&self, kind: OpRowKind, name: StrId) -> usize {
         let names = self.by_name.len() / 3;
         name.index()
@@ -133,14 +125,6 @@ impl<'t> Groups<'t> {
                 OpRowKind::ApiCall => names,
                 OpRowKind::NoOperator => 2 * names,
             }
-    }
-
-    fn named(&mut self, slot: usize, kind: OpRowKind, name: StrId) -> u32 {
-        if self.by_name[slot] == UNSET {
-            self.by_name[slot] = self.list.len() as u32;
-            self.list.push(Group::new(kind, Some(name), 0));
-        }
-        self.by_name[slot]
     }
 
     fn detail(&mut self, node: NodeId, op: Option<HostOpId>) -> u32 {

@@ -238,7 +238,7 @@ impl<'a> Cursor<'a> {
             // Bit 7 of each byte below 0x2D; then of each byte that is `]` or `}` once bit 5 is set. The tests may mark bytes
             // above the first true one wrongly, never below it.
             let below = word.wrapping_sub(LOW * 0x2D) & !word & HIGH;
-            let bracket = (word | LOW * 0x20) ^ (LOW * 0x7D);
+            let bracket = (word | (LOW * 0x20)) ^ (LOW * 0x7D);
             let bracket = bracket.wrapping_sub(LOW) & !bracket & HIGH;
             let found = below | bracket;
             if found == 0 {

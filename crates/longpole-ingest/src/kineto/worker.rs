@@ -109,11 +109,15 @@ impl Worker {
                 }
                 Some((at, _)) => at,
             };
-            let read = match cursor.take_structural() {
-                Some((_, b'{')) => event::read(cursor, &mut event),
-                _ => Err(Damage::Malformed(start)),
-            };
-            match read {
+            if !matches!(cursor.take_structural(), Some((_, b'{'))) {
+                // Something between two events; the next one may be whole.
+                rows.problems.add(ProblemCode::MalformedEvent, Some(offset + start as u64), || excerpt(cursor.bytes(), start));
+                while cursor.peek_structural().is_some_and(|(_, byte)| !matches!(byte, b'{' | b']')) {
+                    cursor.take_structural();
+                }
+                continue;
+            }
+            match event::read(cursor, &mut event) {
                 Ok(()) => {
                     rows.events += 1;
                     self.keep(&event, offset + start as u64, rows);

@@ -1,0 +1,186 @@
+//! `schema`: what the built program prints as JSON, held against the schemas in `docs/schema`.
+//!
+//! A document names its schema in its first key, and a schema names the document in `properties.schema.const`; that is how the two find
+//! each other. A schema that no command line below makes use of is an error, so a new command brings its line with it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use jsonschema::Validator;
+use serde_json::Value;
+
+/// Command lines whose output is checked on every trace. The trace and `--json --quiet` are added at the end.
+const COMMANDS: [&[&str]; 8] = [
+    &["triage"],
+    &["ops"],
+    &["ops", "--by", "shape"],
+    &["ops", "--by", "stack", "3"],
+    &["kernels"],
+    &["families"],
+    &["ranges"],
+    &["memory"],
+];
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Check this binary instead of building one.
+    #[arg(long, value_name = "FILE")]
+    binary: Option<PathBuf>,
+}
+
+/// Where test data beside the repository lies, when it is there.
+fn shared(root: &Path) -> PathBuf {
+    std::env::var_os("LONGPOLE_SHARED").map_or_else(|| root.join("../shared"), PathBuf::from)
+}
+
+pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
+    let schemas = load(&root.join("docs/schema"))?;
+    let binary = match &options.binary {
+        Some(binary) => binary.clone(),
+        None => crate::bench::build(root).context("longpole could not be built")?,
+    };
+    let mut traces = traces(&root.join("corpus/kineto"))?;
+    ensure!(!traces.is_empty(), "there is no trace in corpus/kineto");
+    let public = shared(root).join("corpus/kineto/public");
+    if public.is_dir() {
+        traces.extend(self::traces(&public)?);
+    } else {
+        println!("{} is not there: only the repository's own traces are checked", public.display());
+    }
+    let mut complaints = Vec::new();
+    let mut seen = BTreeSet::new();
+    let mut documents = 0;
+    for trace in &traces {
+        for command in COMMANDS {
+            let name = format!("longpole {} {}", command.join(" "), trace.display());
+            match output(&binary, command, trace).and_then(|document| check(&schemas, &document)) {
+                Ok((schema, faults)) => {
+                    complaints.extend(faults.into_iter().map(|fault| format!("{name}: {fault}")));
+                    seen.insert(schema);
+                    documents += 1;
+                }
+                Err(error) => complaints.push(format!("{name}: {error:#}")),
+            }
+        }
+    }
+    complaints.extend(schemas.keys().filter(|name| !seen.contains(*name)).map(|name| format!("no document of {name} was checked")));
+    for complaint in &complaints {
+        eprintln!("{complaint}");
+    }
+    ensure!(complaints.is_empty(), "{} faults in {documents} documents", complaints.len());
+    println!("{documents} documents of {} traces follow their {} schemas", traces.len(), schemas.len());
+    Ok(())
+}
+
+/// The traces of a folder, by name. Everything beside them (tables, answers, notes) is left out.
+fn traces(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).with_context(|| format!("cannot list {}", directory.display()))? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let is_trace = [".json", ".json.gz", ".json.zst", ".tar.gz"].iter().any(|end| name.ends_with(end));
+        if is_trace && !name.ends_with(".keyavg.json") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The schemas of a folder, by the document they describe.
+fn load(directory: &Path) -> Result<BTreeMap<String, Validator>> {
+    let mut schemas = BTreeMap::new();
+    for entry in std::fs::read_dir(directory).with_context(|| format!("cannot list {}", directory.display()))? {
+        let path = entry?.path();
+        if path.extension().is_none_or(|extension| extension != "json") {
+            continue;
+        }
+        let read = || -> Result<(String, Validator)> { compile(&serde_json::from_slice(&std::fs::read(&path)?)?) };
+        let (name, validator) = read().with_context(|| format!("{} is no usable schema", path.display()))?;
+        if schemas.insert(name.clone(), validator).is_some() {
+            bail!("two schemas in {} describe {name}", directory.display());
+        }
+    }
+    ensure!(!schemas.is_empty(), "there is no schema in {}", directory.display());
+    Ok(schemas)
+}
+
+fn compile(schema: &Value) -> Result<(String, Validator)> {
+    let name = schema["properties"]["schema"]["const"].as_str().context("it has no properties.schema.const")?;
+    let validator = jsonschema::validator_for(schema).map_err(|error| anyhow::anyhow!("{error}"))?;
+    Ok((name.to_owned(), validator))
+}
+
+fn output(binary: &Path, command: &[&str], trace: &Path) -> Result<Value> {
+    let result = Command::new(binary)
+        .args(command)
+        .arg(trace)
+        .args(["--json", "--quiet"])
+        .stdin(Stdio::null())
+        .output()
+        .with_context(|| format!("cannot start {}", binary.display()))?;
+    if !result.status.success() {
+        bail!("{}: {}", result.status, String::from_utf8_lossy(&result.stderr).trim());
+    }
+    serde_json::from_slice(&result.stdout).context("what it printed is no JSON")
+}
+
+/// The schema a document names, and where the document breaks it.
+fn check(schemas: &BTreeMap<String, Validator>, document: &Value) -> Result<(String, Vec<String>)> {
+    let keys = document.as_object().context("the document is no object")?;
+    let name = keys.get("schema").and_then(Value::as_str).context("the document names no schema")?;
+    let validator = schemas.get(name).with_context(|| format!("there is no schema for {name}"))?;
+    let faults = validator.iter_errors(document).take(5).map(|error| format!("{} at {}", error, error.instance_path())).collect();
+    Ok((name.to_owned(), faults))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schemas() -> BTreeMap<String, Validator> {
+        let schema = json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "$id": "longpole.x.1.schema.json",
+            "type": "object",
+            "required": ["schema", "rows"],
+            "properties": {
+                "schema": { "const": "longpole.x/1" },
+                "rows": { "type": "array", "items": { "$ref": "#/$defs/row" } },
+            },
+            "$defs": { "row": { "type": "object", "required": ["busy_ns"], "properties": { "busy_ns": { "type": ["integer", "null"] } } } },
+        });
+        BTreeMap::from([compile(&schema).unwrap()])
+    }
+
+    #[test]
+    fn documents_are_held_against_the_schema_they_name() {
+        let schemas = schemas();
+        let good = json!({ "schema": "longpole.x/1", "rows": [{ "busy_ns": 3 }, { "busy_ns": null }] });
+        assert_eq!(check(&schemas, &good).unwrap(), ("longpole.x/1".to_owned(), Vec::new()));
+        let bad = json!({ "schema": "longpole.x/1", "rows": [{ "busy_ns": 3.5 }, {}] });
+        let (_, faults) = check(&schemas, &bad).unwrap();
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(faults[0].contains("/rows/0/busy_ns"), "{faults:?}");
+    }
+
+    #[test]
+    fn documents_without_a_schema_are_errors() {
+        let schemas = schemas();
+        for document in [json!([]), json!({}), json!({ "schema": "longpole.y/1" }), json!({ "schema": 3 })] {
+            assert!(check(&schemas, &document).is_err(), "{document}");
+        }
+        assert!(compile(&json!({ "type": "object" })).is_err());
+    }
+
+    #[test]
+    fn answers_and_tables_are_no_traces() {
+        let found = traces(&crate::root().join("corpus/kineto")).unwrap();
+        assert!(found.iter().any(|path| path.ends_with("qwen3_eager.json.gz")));
+        assert!(found.iter().all(|path| !path.to_string_lossy().contains("keyavg")));
+    }
+}
