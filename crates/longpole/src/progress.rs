@@ -132,7 +132,7 @@ mod tests {
         let shared = Arc::new(Shared::default());
         let drawing = Arc::clone(&shared);
         let thread = std::thread::spawn(move || drawing.draw());
-        let started = std::time::Instant::now();
+        let started = Instant::now();
         let bar = Bar { shared, thread };
         bar.bytes_read(7, Some(9));
         bar.bytes_read(5, Some(9));
