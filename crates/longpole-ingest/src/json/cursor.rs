@@ -1,9 +1,9 @@
 //! Walking JSON by its structural positions.
 //!
-//! A [`Cursor`] yields keys and values of the object it stands in; values are spans of the input, decoded by the caller
-//! when it wants them. What follows each value is checked (a comma or a closing bracket), and so is what follows each
-//! string inside a skipped container: a stray quote shows within a few bytes, as [`Damage::Malformed`]. Running out of
-//! bytes is told apart as [`Damage::Incomplete`], because the rest may be in the next segment.
+//! A [`Cursor`] yields the keys of the object it stands in; the caller takes each value as a span, enters it, or skips it.
+//! It is lenient (commas are not required) and still notices damage: keys must be strings followed by a colon, containers
+//! must close, and the index reports the first string followed by something that cannot follow one. Running out of bytes
+//! is told apart as [`Damage::Incomplete`], because the rest may be in the next segment.
 
 use super::structural::Indexer;
 
@@ -12,7 +12,7 @@ const WINDOW: usize = 8 * 1024;
 /// Position returned at the end of the input.
 const END: u32 = u32::MAX;
 /// Containers nested deeper than this are damage, not data.
-const MAX_DEPTH: usize = 512;
+const MAX_DEPTH: i32 = 512;
 
 /// Why an object could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,32 +54,26 @@ pub(crate) struct Cursor<'a> {
     indexer: Indexer,
 }
 
-const WHITE: u8 = 1;
-const ENDS_SCALAR: u8 = 2;
-const AFTER_STRING: u8 = 4;
-
-/// What each byte may do outside strings.
-static CLASS: [u8; 256] = {
-    let mut class = [0; 256];
-    let white = [b' ', b'\n', b'\r', b'\t'];
-    let mut i = 0;
-    while i < white.len() {
-        class[white[i] as usize] = WHITE | ENDS_SCALAR | AFTER_STRING;
-        i += 1;
-    }
-    class[b',' as usize] = ENDS_SCALAR | AFTER_STRING;
-    class[b'}' as usize] = ENDS_SCALAR | AFTER_STRING;
-    class[b']' as usize] = ENDS_SCALAR | AFTER_STRING;
-    class[b':' as usize] = AFTER_STRING;
-    class
-};
-
-fn is(byte: u8, class: u8) -> bool {
-    CLASS[byte as usize] & class != 0
+fn is_white(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
 }
 
+fn ends_scalar(byte: u8) -> bool {
+    is_white(byte) || matches!(byte, b',' | b'}' | b']')
+}
+
+/// How each structural byte changes the depth.
+static DEPTH: [i8; 256] = {
+    let mut depth = [0; 256];
+    depth[b'{' as usize] = 1;
+    depth[b'[' as usize] = 1;
+    depth[b'}' as usize] = -1;
+    depth[b']' as usize] = -1;
+    depth
+};
+
 impl<'a> Cursor<'a> {
-    /// A cursor over nothing; [`Cursor::attach`] gives it bytes. `positions` is scratch space to reuse.
+    /// A cursor at the beginning of `bytes` (under 4 GiB). `positions` is scratch space to reuse.
     pub(crate) fn new(bytes: &'a [u8], positions: Vec<u32>) -> Self {
         let mut cursor = Self { bytes, positions, at: 0, indexer: Indexer::new() };
         cursor.restart(0);
@@ -101,6 +95,19 @@ impl<'a> Cursor<'a> {
     /// All bytes.
     pub(crate) fn bytes(&self) -> &'a [u8] {
         self.bytes
+    }
+
+    /// What an attempt to read an object that ended before `end` (or failed) really means: damage that the index saw on
+    /// the way comes first, since it turned strings inside out.
+    #[inline]
+    pub(crate) fn verdict(&self, end: Result<usize, Damage>) -> Result<usize, Damage> {
+        let bad = self.indexer.first_bad();
+        match end {
+            Ok(end) if bad < end => Err(Damage::Malformed(bad)),
+            Err(Damage::Incomplete) if bad < usize::MAX => Err(Damage::Malformed(bad)),
+            Err(Damage::Malformed(at)) => Err(Damage::Malformed(at.min(bad))),
+            _ => end,
+        }
     }
 
     #[inline]
@@ -148,82 +155,124 @@ impl<'a> Cursor<'a> {
         Some(found)
     }
 
-    /// The next key of the object the cursor stands in, or `None` after its closing brace was taken.
+    /// Takes the next two structural positions: the quotes of a string, if the first one is a quote.
     #[inline]
-    pub(crate) fn key(&mut self) -> Result<Option<(&'a [u8], usize)>, Damage> {
-        let open = self.next() as usize;
+    fn pair(&mut self) -> (usize, usize) {
+        if let Some(&[first, second]) = self.positions.get(self.at..).and_then(|rest| rest.first_chunk::<2>()) {
+            self.at += 2;
+            return (first as usize, second as usize);
+        }
+        self.pair_slow()
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pair_slow(&mut self) -> (usize, usize) {
+        (self.next() as usize, self.next() as usize)
+    }
+
+    /// The next key of the object the cursor stands in, with the offset behind its closing quote; or the offset behind the
+    /// object's closing brace, which is then taken.
+    #[inline]
+    pub(crate) fn key(&mut self) -> Result<Key<'a>, Damage> {
+        let open = self.peek() as usize;
         match self.bytes.get(open) {
-            None => Err(Damage::Incomplete),
             Some(b'"') => {
-                let close = self.next() as usize;
+                let (_, close) = self.pair();
                 match self.bytes.get(open + 1..close) {
-                    Some(key) if close < self.bytes.len() => Ok(Some((key, close + 1))),
-                    _ => Err(Damage::Incomplete),
+                    Some(name) => Ok(Key::Member(name, close + 1)),
+                    None => Err(Damage::Incomplete),
                 }
             }
-            Some(b'}') => Ok(None),
+            Some(b'}') => {
+                self.at += 1;
+                Ok(Key::End(open + 1))
+            }
             Some(_) => Err(Damage::Malformed(open)),
+            None => Err(Damage::Incomplete),
         }
     }
 
-    /// Offset of the first byte at or after `at` that is not white space.
+    /// Where the value begins after a key that ended before `after_key`, and its first byte.
     #[inline]
+    fn value_start(&self, after_key: usize) -> Result<(usize, u8), Damage> {
+        // Nearly always a colon and a space, or a colon alone.
+        if let Some(&[b':', space, first]) = self.bytes.get(after_key..).and_then(|rest| rest.first_chunk::<3>()) {
+            if !is_white(space) {
+                return Ok((after_key + 1, space));
+            }
+            if !is_white(first) {
+                return Ok((after_key + 2, first));
+            }
+        }
+        self.value_start_slow(after_key)
+    }
+
+    #[cold]
+    fn value_start_slow(&self, after_key: usize) -> Result<(usize, u8), Damage> {
+        let (colon, byte) = self.skip_white(after_key)?;
+        if byte != b':' {
+            return Err(Damage::Malformed(colon));
+        }
+        self.skip_white(colon + 1)
+    }
+
+    /// Offset of the first byte at or after `at` that is not white space.
     fn skip_white(&self, mut at: usize) -> Result<(usize, u8), Damage> {
         loop {
             match self.bytes.get(at) {
                 None => return Err(Damage::Incomplete),
-                Some(&byte) if is(byte, WHITE) => at += 1,
+                Some(&byte) if is_white(byte) => at += 1,
                 Some(&byte) => return Ok((at, byte)),
             }
         }
     }
 
-    /// The value after a key that ended before `after_key`, and the check of what follows it.
+    /// The value after a key that ended before `after_key`.
     #[inline]
     pub(crate) fn value(&mut self, after_key: usize) -> Result<Value<'a>, Damage> {
-        let (colon, byte) = self.skip_white(after_key)?;
-        if byte != b':' {
-            return Err(Damage::Malformed(colon));
-        }
-        let (start, byte) = self.skip_white(colon + 1)?;
-        let (value, end) = self.value_at(start, byte)?;
-        let (after, byte) = self.skip_white(end)?;
-        if byte != b',' && byte != b'}' {
-            return Err(Damage::Malformed(after));
-        }
-        Ok(value)
-    }
-
-    /// The value that begins at `start` with `byte`, and where it ends.
-    #[inline]
-    fn value_at(&mut self, start: usize, byte: u8) -> Result<(Value<'a>, usize), Damage> {
+        let (start, byte) = self.value_start(after_key)?;
         match byte {
             b'"' => {
-                let open = self.next() as usize;
-                if open != start {
-                    return Err(if open < self.bytes.len() { Damage::Malformed(start) } else { Damage::Incomplete });
-                }
-                let close = self.next() as usize;
-                match self.bytes.get(start + 1..close) {
-                    Some(raw) if close < self.bytes.len() => Ok((Value { kind: ValueKind::String, raw }, close + 1)),
-                    _ => Err(Damage::Incomplete),
-                }
+                let body = self.string_body()?;
+                Ok(Value { kind: ValueKind::String, raw: body })
             }
             b'{' | b'[' => {
-                let open = self.next() as usize;
-                if open != start {
-                    return Err(Damage::Malformed(start));
-                }
+                self.next();
                 let end = self.skip_container()?;
                 let kind = if byte == b'{' { ValueKind::Object } else { ValueKind::Array };
-                Ok((Value { kind, raw: &self.bytes[start..end] }, end))
+                Ok(Value { kind, raw: self.bytes.get(start..end).unwrap_or_default() })
             }
-            b',' | b'}' | b']' | b':' => Err(Damage::Malformed(start)),
             _ => {
                 let end = self.scalar_end(start)?;
-                Ok((Value { kind: ValueKind::Scalar, raw: &self.bytes[start..end] }, end))
+                Ok(Value { kind: ValueKind::Scalar, raw: &self.bytes[start..end] })
             }
         }
+    }
+
+    /// Passes over the value after a key that ended before `after_key`. An unquoted one needs no looking at: the next
+    /// structural position lies behind it.
+    #[inline]
+    pub(crate) fn skip_value(&mut self, after_key: usize) -> Result<(), Damage> {
+        let (_, byte) = self.value_start(after_key)?;
+        match byte {
+            b'"' => {
+                self.pair();
+            }
+            b'{' | b'[' => {
+                self.next();
+                self.skip_container()?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Takes a string, whose opening quote is next.
+    #[inline]
+    fn string_body(&mut self) -> Result<&'a [u8], Damage> {
+        let (open, close) = self.pair();
+        self.bytes.get(open.saturating_add(1)..close).ok_or(Damage::Incomplete)
     }
 
     /// Where the unquoted value that begins at `start` ends. Eight bytes at a time: what ends one is a closing bracket, or
@@ -232,7 +281,7 @@ impl<'a> Cursor<'a> {
     fn scalar_end(&self, start: usize) -> Result<usize, Damage> {
         const LOW: u64 = 0x0101_0101_0101_0101;
         const HIGH: u64 = 0x8080_8080_8080_8080;
-        let mut at = start + 1;
+        let mut at = start;
         while let Some(word) = self.bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) {
             let word = u64::from_le_bytes(*word);
             // Bit 7 of each byte below 0x2D; then of each byte that is `]` or `}` once bit 5 is set. The tests may mark bytes
@@ -246,82 +295,80 @@ impl<'a> Cursor<'a> {
                 continue;
             }
             at += found.trailing_zeros() as usize / 8;
-            if is(self.bytes[at], ENDS_SCALAR) {
+            if ends_scalar(self.bytes[at]) && at > start {
                 return Ok(at);
             }
             break;
         }
-        // The last bytes of the slice, and what ends no value.
+        self.scalar_end_slow(start, at)
+    }
+
+    /// The last bytes of the slice, and what ends no value.
+    #[cold]
+    fn scalar_end_slow(&self, start: usize, mut at: usize) -> Result<usize, Damage> {
         loop {
             match self.bytes.get(at) {
                 None => return Err(Damage::Incomplete),
-                Some(&byte) if is(byte, ENDS_SCALAR) => return Ok(at),
-                Some(b'"' | b'{' | b'[') => return Err(Damage::Malformed(at)),
+                Some(&byte) if ends_scalar(byte) => return if at > start { Ok(at) } else { Err(Damage::Malformed(at)) },
+                Some(b'"' | b'{' | b'[' | b':') => return Err(Damage::Malformed(at)),
                 Some(_) => at += 1,
             }
         }
     }
 
-    /// Walks to the end of the container whose opening bracket was taken; returns the offset after its closing bracket.
+    /// Walks to the end of the container whose opening bracket was taken; returns the offset behind its closing bracket.
     #[inline]
     fn skip_container(&mut self) -> Result<usize, Damage> {
-        let mut depth = 1_usize;
+        let mut depth = 1_i32;
         loop {
-            let position = self.next() as usize;
-            match self.bytes.get(position) {
-                None => return Err(Damage::Incomplete),
-                Some(b'"') => {
-                    let close = self.next() as usize;
-                    match self.bytes.get(close + 1) {
-                        Some(&after) if is(after, AFTER_STRING) => {}
-                        Some(_) => return Err(Damage::Malformed(close + 1)),
-                        None => return Err(Damage::Incomplete),
-                    }
-                }
-                Some(b'{' | b'[') => {
-                    depth += 1;
-                    if depth > MAX_DEPTH {
-                        return Err(Damage::Malformed(position));
-                    }
-                }
-                Some(_) => {
-                    depth -= 1;
-                    if depth == 0 {
-                        return Ok(position + 1);
-                    }
-                }
+            // Quotes change nothing: brackets inside strings are not in the index.
+            let bytes = self.bytes;
+            let rest = self.positions.get(self.at..).unwrap_or_default();
+            let found = rest.iter().position(|&position| {
+                depth += bytes.get(position as usize).map_or(0, |byte| i32::from(DEPTH[usize::from(*byte)]));
+                depth == 0
+            });
+            if let Some(taken) = found {
+                let end = rest[taken] as usize + 1;
+                self.at += taken + 1;
+                return Ok(end);
+            }
+            self.at = self.positions.len();
+            if depth > MAX_DEPTH {
+                return Err(Damage::Malformed(self.positions.last().map_or(0, |p| *p as usize)));
+            }
+            if self.peek() == END {
+                return Err(Damage::Incomplete);
             }
         }
     }
 
-    /// Walks to the end of the object the cursor stands in, wherever in it that is between two members.
+    /// Walks to the end of the object the cursor stands in; returns the offset behind its closing brace.
     #[inline]
     pub(crate) fn skip_rest(&mut self) -> Result<usize, Damage> {
         self.skip_container()
     }
 
     /// Enters the object or array after a key that ended before `after_key`, if the value is one; otherwise reads the
-    /// value as [`Cursor::value`] does. After entering, what follows the container's end is the caller's to check.
+    /// value as [`Cursor::value`] does.
     #[inline]
     pub(crate) fn enter_or_value(&mut self, after_key: usize) -> Result<Entered<'a>, Damage> {
-        let (colon, byte) = self.skip_white(after_key)?;
-        if byte != b':' {
-            return Err(Damage::Malformed(colon));
-        }
-        let (start, byte) = self.skip_white(colon + 1)?;
+        let (_, byte) = self.value_start(after_key)?;
         if byte == b'{' || byte == b'[' {
-            if self.next() as usize != start {
-                return Err(Damage::Malformed(start));
-            }
+            self.next();
             return Ok(if byte == b'{' { Entered::Object } else { Entered::Array });
         }
-        let (value, end) = self.value_at(start, byte)?;
-        let (after, byte) = self.skip_white(end)?;
-        if byte != b',' && byte != b'}' {
-            return Err(Damage::Malformed(after));
-        }
-        Ok(Entered::Value(value))
+        self.value(after_key).map(Entered::Value)
     }
+}
+
+/// What [`Cursor::key`] came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Key<'a> {
+    /// A member: its raw name, and the offset behind its closing quote.
+    Member(&'a [u8], usize),
+    /// The end of the object: the offset behind its closing brace.
+    End(usize),
 }
 
 /// Where [`Cursor::enter_or_value`] ended up.
@@ -343,11 +390,17 @@ mod tests {
         let mut cursor = Cursor::new(text.as_bytes(), Vec::new());
         cursor.take_structural();
         let mut out = Vec::new();
-        while let Some((key, after)) = cursor.key()? {
+        let mut walk = || loop {
+            let (key, after) = match cursor.key()? {
+                Key::Member(key, after) => (key, after),
+                Key::End(end) => return Ok(end),
+            };
             let value = cursor.value(after)?;
             let text = |raw: &[u8]| String::from_utf8_lossy(raw).into_owned();
             out.push((text(key), value.kind, text(value.raw)));
-        }
+        };
+        let end = walk();
+        cursor.verdict(end)?;
         Ok(out)
     }
 
@@ -370,8 +423,12 @@ mod tests {
     fn damage_is_found_close_to_its_cause() {
         assert_eq!(members(r#"{"name": "a "b" c", "pid": 1}"#), Err(Damage::Malformed(13)));
         assert_eq!(members(r#"{"x": ["a "b" c", "d"], "pid": 1}"#), Err(Damage::Malformed(11)));
+        assert_eq!(members(r#"{"x": ["a"b", "d"], "pid": 1}"#), Err(Damage::Malformed(10)));
         assert_eq!(members(r#"{"a" 1}"#), Err(Damage::Malformed(5)));
+        assert_eq!(members(r#"{"a": , "b": 1}"#), Err(Damage::Malformed(6)));
         assert_eq!(members(r#"{"a": 1, "b": [1, 2"#), Err(Damage::Incomplete));
         assert_eq!(members(r#"{"a": "never closed"#), Err(Damage::Incomplete));
+        assert_eq!(members(r#"{"a": "#), Err(Damage::Incomplete));
+        assert_eq!(members(&format!("{{\"a\": {}", "[".repeat(20_000))), Err(Damage::Malformed(8191)));
     }
 }

@@ -6,6 +6,6 @@ mod number;
 mod structural;
 mod text;
 
-pub(crate) use cursor::{Cursor, Damage, Entered, Value, ValueKind};
+pub(crate) use cursor::{Cursor, Damage, Entered, Key, Value, ValueKind};
 pub(crate) use number::{Decimal, parse_decimal_ns, parse_i64, parse_u64};
 pub(crate) use text::{canonical, unescape};

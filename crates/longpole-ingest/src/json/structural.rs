@@ -6,6 +6,10 @@
 //! gigabytes of JSON per second", 2019). Colons and commas are left out: the byte after a value tells them, and half as
 //! many positions are stored.
 //!
+//! The same masks give a check for damage that costs next to nothing: whatever follows a closing quote must be white
+//! space, a comma, a colon or a closing bracket. A stray quote turns text inside out, and breaks that within a few bytes;
+//! [`Indexer::first_bad`] says where.
+//!
 //! Three kernels compute the masks: AVX-512BW, AVX2, and portable code; chosen once at run time, same results (tested
 //! against each other).
 
@@ -18,6 +22,8 @@ struct Masks {
     quote: u64,
     backslash: u64,
     bracket: u64,
+    /// White space and other control characters, commas, colons, closing brackets: what may follow a string.
+    follower: u64,
 }
 
 /// What a block hands to the next.
@@ -27,6 +33,8 @@ struct Carry {
     in_string: u64,
     /// 1 when the next byte is escaped.
     escaped: u64,
+    /// 1 when the last byte closed a string, so that the next one must be a follower.
+    closed: u64,
 }
 
 /// Which kernel runs.
@@ -64,17 +72,27 @@ pub(crate) struct Indexer {
     carry: Carry,
     /// Offset of the next byte to index.
     next: usize,
+    /// Offset of the first byte that follows a string and may not; `usize::MAX` while there is none.
+    bad: usize,
 }
 
 impl Indexer {
     pub(crate) fn new() -> Self {
-        Self { level: Level::detect(), carry: Carry::default(), next: 0 }
+        Self { level: Level::detect(), carry: Carry::default(), next: 0, bad: usize::MAX }
     }
 
     /// Starts over at `offset`, which must lie outside any string.
     pub(crate) fn restart(&mut self, offset: usize) {
         self.next = offset;
         self.carry = Carry::default();
+        self.bad = usize::MAX;
+    }
+
+    /// Offset of the first byte, among those indexed since the last restart, that follows a string and may not;
+    /// `usize::MAX` while there is none. Damage before it is possible, at it certain.
+    #[inline]
+    pub(crate) fn first_bad(&self) -> usize {
+        self.bad
     }
 
     /// True when the bytes seen so far end inside a string.
@@ -136,41 +154,56 @@ impl Indexer {
     ) {
         let mut carry = self.carry;
         let mut base = self.next;
+        let mut bad = self.bad;
         let (blocks, rest) = bytes[base..end].as_chunks::<BLOCK>();
         for block in blocks {
-            let found = step(&masks(block), &mut carry, &prefix_xor);
+            let (found, misplaced) = step(&masks(block), &mut carry, &prefix_xor);
+            if misplaced != 0 {
+                bad = bad.min(base + misplaced.trailing_zeros() as usize);
+            }
             push_positions(found, base, out);
             base += BLOCK;
         }
         if !rest.is_empty() {
-            // Spaces after the end change neither strings nor escapes. An escape that the last byte opens must reach the
-            // next window, so the carry is taken at the true end.
+            // Spaces after the end change neither strings nor escapes; but what the true last byte hands to the next window
+            // has to be worked out for itself.
             let mut block = [b' '; BLOCK];
             block[..rest.len()].copy_from_slice(rest);
-            let escaped_before = carry.escaped;
+            let before = carry;
             let all = masks(&block);
-            let found = step(&all, &mut carry, &prefix_xor);
+            let (found, misplaced) = step(&all, &mut carry, &prefix_xor);
+            if misplaced != 0 {
+                bad = bad.min(base + misplaced.trailing_zeros() as usize);
+            }
             push_positions(found, base, out);
-            let mut escaped = escaped_before == 1;
-            for bit in 0..rest.len() {
-                escaped = !escaped && all.backslash >> bit & 1 == 1;
+            let (mut escaped, mut in_string) = (before.escaped == 1, before.in_string != 0);
+            carry.closed = 0;
+            for (bit, byte) in rest.iter().enumerate() {
+                let is_quote = *byte == b'"' && !escaped;
+                in_string ^= is_quote;
+                carry.closed = u64::from(is_quote && !in_string && bit + 1 == rest.len());
+                escaped = *byte == b'\\' && !escaped;
             }
             carry.escaped = u64::from(escaped);
         }
+        self.bad = bad;
         self.carry = carry;
     }
 }
 
-/// One block: escapes, strings, and the positions worth keeping.
+/// One block: escapes, strings, the positions worth keeping, and bytes that follow a string and may not.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled with its caller's target features")]
-fn step(masks: &Masks, carry: &mut Carry, prefix_xor: &impl Fn(u64) -> u64) -> u64 {
+fn step(masks: &Masks, carry: &mut Carry, prefix_xor: &impl Fn(u64) -> u64) -> (u64, u64) {
     let escaped = if masks.backslash | carry.escaped == 0 { 0 } else { escaped_bits(masks.backslash, carry) };
     let quote = masks.quote & !escaped;
     // Bit i: an odd number of quotes up to and including byte i, so an opening quote and what follows it.
     let in_string = prefix_xor(quote) ^ carry.in_string;
     carry.in_string = ((in_string as i64) >> 63) as u64;
-    quote | (masks.bracket & !in_string)
+    let closing = quote & !in_string;
+    let misplaced = ((closing << 1) | carry.closed) & !masks.follower;
+    carry.closed = closing >> 63;
+    (quote | (masks.bracket & !in_string), misplaced)
 }
 
 /// Bytes that a backslash escapes. A run of backslashes escapes every second byte, starting after its first.
@@ -217,6 +250,7 @@ fn masks_portable(block: &[u8; BLOCK]) -> Masks {
         masks.backslash |= u64::from(byte == b'\\') << bit;
         let folded = byte | 0x20;
         masks.bracket |= u64::from(folded == b'{' || folded == b'}') << bit;
+        masks.follower |= u64::from(byte <= b' ' || byte == b',' || byte == b':' || folded == b'}') << bit;
     }
     masks
 }
@@ -242,7 +276,9 @@ fn prefix_xor_clmul(bits: u64) -> u64 {
 #[inline]
 #[expect(clippy::cast_ptr_alignment, reason = "the loads are unaligned ones")]
 fn masks_avx2(block: &[u8; BLOCK]) -> Masks {
-    use std::arch::x86_64::{__m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8};
+    use std::arch::x86_64::{
+        __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
+    };
     let mut masks = Masks::default();
     for half in 0..2 {
         // SAFETY: the block is 64 bytes, and the two unaligned loads read bytes 0..32 and 32..64.
@@ -251,9 +287,12 @@ fn masks_avx2(block: &[u8; BLOCK]) -> Masks {
         let folded = _mm256_or_si256(bytes, _mm256_set1_epi8(0x20));
         let folded_is = |byte: u8| _mm256_cmpeq_epi8(folded, _mm256_set1_epi8(byte as i8));
         let bits = |mask: __m256i| u64::from(_mm256_movemask_epi8(mask) as u32) << (half * 32);
+        let closing = folded_is(b'}');
+        let blank = _mm256_cmpeq_epi8(_mm256_min_epu8(bytes, _mm256_set1_epi8(0x20)), bytes);
         masks.quote |= bits(is(b'"'));
         masks.backslash |= bits(is(b'\\'));
-        masks.bracket |= bits(_mm256_or_si256(folded_is(b'{'), folded_is(b'}')));
+        masks.bracket |= bits(_mm256_or_si256(folded_is(b'{'), closing));
+        masks.follower |= bits(_mm256_or_si256(_mm256_or_si256(closing, blank), _mm256_or_si256(is(b','), is(b':'))));
     }
     masks
 }
@@ -263,12 +302,20 @@ fn masks_avx2(block: &[u8; BLOCK]) -> Masks {
 #[inline]
 #[expect(clippy::cast_ptr_alignment, reason = "the load is an unaligned one")]
 fn masks_avx512(block: &[u8; BLOCK]) -> Masks {
-    use std::arch::x86_64::{__m512i, _mm512_cmpeq_epi8_mask, _mm512_loadu_si512, _mm512_or_si512, _mm512_set1_epi8};
+    use std::arch::x86_64::{
+        __m512i, _mm512_cmpeq_epi8_mask, _mm512_cmple_epu8_mask, _mm512_loadu_si512, _mm512_or_si512, _mm512_set1_epi8,
+    };
     // SAFETY: the block is exactly the 64 bytes that the unaligned load reads.
     let bytes = unsafe { _mm512_loadu_si512(block.as_ptr().cast::<__m512i>()) };
     let folded = _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
     let is = |v: __m512i, byte: u8| _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(byte as i8));
-    Masks { quote: is(bytes, b'"'), backslash: is(bytes, b'\\'), bracket: is(folded, b'{') | is(folded, b'}') }
+    let closing = is(folded, b'}');
+    Masks {
+        quote: is(bytes, b'"'),
+        backslash: is(bytes, b'\\'),
+        bracket: is(folded, b'{') | closing,
+        follower: closing | is(bytes, b',') | is(bytes, b':') | _mm512_cmple_epu8_mask(bytes, _mm512_set1_epi8(0x20)),
+    }
 }
 
 #[cfg(test)]
@@ -277,32 +324,37 @@ mod tests {
 
     use super::*;
 
-    /// The same positions, a byte at a time.
-    fn naive(bytes: &[u8]) -> (Vec<u32>, bool) {
-        let (mut out, mut in_string, mut escaped) = (Vec::new(), false, false);
+    /// The same, a byte at a time: positions, whether the text ends inside a string, the first misplaced byte.
+    fn naive(bytes: &[u8]) -> (Vec<u32>, bool, usize) {
+        let (mut out, mut in_string, mut escaped, mut closed) = (Vec::new(), false, false, false);
+        let mut bad = usize::MAX;
         for (at, &byte) in bytes.iter().enumerate() {
+            if std::mem::take(&mut closed) && !matches!(byte, 0..=b' ' | b',' | b':' | b'}' | b']') {
+                bad = bad.min(at);
+            }
             let was_escaped = std::mem::take(&mut escaped);
             match byte {
                 b'\\' => escaped = !was_escaped,
                 b'"' if was_escaped => {}
                 b'"' => {
                     in_string = !in_string;
+                    closed = !in_string;
                     out.push(at as u32);
                 }
                 b'{' | b'}' | b'[' | b']' if !in_string => out.push(at as u32),
                 _ => {}
             }
         }
-        (out, in_string)
+        (out, in_string, bad)
     }
 
-    fn indexed(level: Level, bytes: &[u8], window: usize) -> (Vec<u32>, bool) {
+    fn indexed(level: Level, bytes: &[u8], window: usize) -> (Vec<u32>, bool, usize) {
         let mut indexer = Indexer { level, ..Indexer::new() };
         let (mut all, mut part) = (Vec::new(), Vec::new());
         while indexer.fill(bytes, window, &mut part) {
             all.extend_from_slice(&part);
         }
-        (all, indexer.ends_in_string())
+        (all, indexer.ends_in_string(), indexer.first_bad())
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use longpole_trace::{DeviceProperties, ProblemCode, Problems, Recorded, Versions};
 
-use crate::json::{Cursor, Damage, Entered, Value, ValueKind, parse_i64, parse_u64, unescape};
+use crate::json::{Cursor, Damage, Entered, Key, Value, ValueKind, parse_i64, parse_u64, unescape};
 
 /// What the metadata says, as far as anything uses it.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +48,10 @@ impl Envelope {
             Some((_, b'{')) => match self.members(cursor) {
                 Ok(true) => Head::Events,
                 Ok(false) => Head::NoEvents,
-                Err(damage) => self.recover(cursor, damage),
+                Err(damage) => {
+                    let damage = cursor.verdict(Err(damage)).err().unwrap_or(damage);
+                    self.recover(cursor, damage)
+                }
             },
             // An empty or blank input ends here too.
             Some(_) | None => Head::NoEvents,
@@ -58,13 +61,19 @@ impl Envelope {
     /// Reads the members after the event array, `cursor` standing behind it. True when the document ends properly.
     pub(super) fn read_tail(&mut self, cursor: &mut Cursor<'_>) -> bool {
         // A second event array in one document is not read: nothing writes that.
-        self.members(cursor).is_ok()
+        let whole = self.members(cursor);
+        whole.is_ok() && cursor.verdict(Ok(cursor.bytes().len())).is_ok()
     }
 
     /// Members of the top-level object; true when the event array was entered, false at the object's end.
     fn members(&mut self, cursor: &mut Cursor<'_>) -> Result<bool, Damage> {
-        while let Some((key, after)) = cursor.key()? {
+        loop {
+            let (key, after) = match cursor.key()? {
+                Key::Member(key, after) => (key, after),
+                Key::End(end) => return cursor.verdict(Ok(end)).map(|_| false),
+            };
             if key == b"traceEvents" {
+                cursor.verdict(Ok(after))?;
                 match cursor.enter_or_value(after)? {
                     Entered::Array => return Ok(true),
                     Entered::Object => {
@@ -80,7 +89,6 @@ impl Envelope {
             let value = cursor.value(after)?;
             self.take(key, value);
         }
-        Ok(false)
     }
 
     /// Metadata with broken quotes hides the event array from a strict reader; its key is looked for in the bytes.
@@ -188,7 +196,7 @@ fn for_members<'a>(raw: &'a [u8], mut each: impl FnMut(&[u8], Value<'a>)) {
     if !matches!(cursor.take_structural(), Some((_, b'{'))) {
         return;
     }
-    while let Ok(Some((key, after))) = cursor.key() {
+    while let Ok(Key::Member(key, after)) = cursor.key() {
         let Ok(value) = cursor.value(after) else { return };
         each(key, value);
     }
@@ -209,8 +217,8 @@ fn devices(raw: &[u8]) -> Vec<(i64, DeviceProperties)> {
         let (mut major, mut minor) = (None, None);
         loop {
             let (key, after) = match cursor.key() {
-                Ok(Some(found)) => found,
-                Ok(None) => break,
+                Ok(Key::Member(key, after)) => (key, after),
+                Ok(Key::End(_)) => break,
                 Err(_) => return out,
             };
             let Ok(value) = cursor.value(after) else { return out };

@@ -1,7 +1,7 @@
 //! One event: its members picked out of the JSON, in any order.
 
 use super::category::Category;
-use crate::json::{Cursor, Damage, Entered, Value, ValueKind, parse_i64, parse_u64};
+use crate::json::{Cursor, Damage, Entered, Key, Value, parse_i64, parse_u64};
 
 /// The members of an event that anything uses. Spans point into the segment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,18 +73,27 @@ impl Event<'_> {
     }
 }
 
-/// Reads the event whose opening brace was taken into `event`.
+/// Reads the event whose opening brace was taken into `event`; the offset behind its closing brace.
 #[inline]
-pub(super) fn read<'a>(cursor: &mut Cursor<'a>, event: &mut Event<'a>) -> Result<(), Damage> {
+pub(super) fn read<'a>(cursor: &mut Cursor<'a>, event: &mut Event<'a>) -> Result<usize, Damage> {
     event.reset();
-    while let Some((key, after)) = cursor.key()? {
+    let end = read_members(cursor, event);
+    cursor.verdict(end)
+}
+
+#[inline]
+fn read_members<'a>(cursor: &mut Cursor<'a>, event: &mut Event<'a>) -> Result<usize, Damage> {
+    loop {
+        let (key, after) = match cursor.key()? {
+            Key::Member(key, after) => (key, after),
+            Key::End(end) => return Ok(end),
+        };
         match key.len() {
             2 if key == b"ph" => {
                 event.phase = cursor.value(after)?.raw.first().copied().unwrap_or(0);
                 if matches!(event.phase, b's' | b't' | b'f') {
                     // Flow arrows repeat what correlation says.
-                    cursor.skip_rest()?;
-                    return Ok(());
+                    return cursor.skip_rest();
                 }
             }
             2 if key == b"ts" => event.ts = Some(cursor.value(after)?.raw),
@@ -96,76 +105,77 @@ pub(super) fn read<'a>(cursor: &mut Cursor<'a>, event: &mut Event<'a>) -> Result
                 b"pid" => event.pid = Some(cursor.value(after)?),
                 b"tid" => event.tid = Some(cursor.value(after)?),
                 b"dur" => event.dur = Some(cursor.value(after)?.raw),
-                _ => {
-                    cursor.value(after)?;
-                }
+                _ => cursor.skip_value(after)?,
             },
             4 if key == b"name" => event.name = cursor.value(after)?.raw,
             4 if key == b"args" => {
                 if event.category.is_some_and(Category::ignores_args) {
-                    cursor.value(after)?;
+                    cursor.skip_value(after)?;
                 } else if cursor.enter_or_value(after)? == Entered::Object {
                     event.has_args = true;
                     read_args(cursor, &mut event.args)?;
                 }
             }
-            _ => {
-                cursor.value(after)?;
-            }
+            _ => cursor.skip_value(after)?,
         }
     }
-    Ok(())
 }
 
 fn read_args<'a>(cursor: &mut Cursor<'a>, args: &mut Args<'a>) -> Result<(), Damage> {
-    while let Some((key, after)) = cursor.key()? {
-        let value = cursor.value(after)?;
-        let raw = value.raw;
+    loop {
+        let (key, after) = match cursor.key()? {
+            Key::Member(key, after) => (key, after),
+            Key::End(_) => return Ok(()),
+        };
+        macro_rules! raw {
+            () => {
+                cursor.value(after)?.raw
+            };
+        }
         match key.len() {
             4 => match key {
-                b"grid" => args.grid = triple(raw),
-                b"name" => args.label = Some(raw),
-                b"kind" if value.kind == ValueKind::String => args.copy_kind = Some(raw),
-                _ => {}
+                b"grid" => args.grid = triple(raw!()),
+                b"name" => args.label = Some(raw!()),
+                b"kind" => args.copy_kind = Some(raw!()),
+                _ => cursor.skip_value(after)?,
             },
             5 => match key {
-                b"block" => args.block = triple(raw),
-                b"bytes" => args.bytes = parse_u64(raw),
-                b"Bytes" => args.memory_bytes = parse_i64(raw),
-                _ => {}
+                b"block" => args.block = triple(raw!()),
+                b"bytes" => args.bytes = parse_u64(raw!()),
+                b"Bytes" => args.memory_bytes = parse_i64(raw!()),
+                _ => cursor.skip_value(after)?,
             },
             6 => match key {
-                b"device" => args.device = parse_i64(raw),
-                b"stream" => args.stream = parse_i64(raw),
-                b"labels" => args.label = Some(raw),
-                _ => {}
+                b"device" => args.device = parse_i64(raw!()),
+                b"stream" => args.stream = parse_i64(raw!()),
+                b"labels" => args.label = Some(raw!()),
+                _ => cursor.skip_value(after)?,
             },
-            7 if key == b"context" => args.context = parse_i64(raw),
-            8 if key == b"graph id" => args.graph = parse_u64(raw).filter(|id| *id != 0),
-            9 if key == b"Device Id" => args.memory_device = parse_i64(raw),
+            7 if key == b"context" => args.context = parse_i64(raw!()),
+            8 if key == b"graph id" => args.graph = parse_u64(raw!()).filter(|id| *id != 0),
+            9 if key == b"Device Id" => args.memory_device = parse_i64(raw!()),
             10 => match key {
-                b"Input Dims" | b"Input dims" => args.shapes = Some(raw),
-                b"Input type" => args.types = Some(raw),
-                _ => {}
+                b"Input Dims" | b"Input dims" => args.shapes = Some(raw!()),
+                b"Input type" => args.types = Some(raw!()),
+                _ => cursor.skip_value(after)?,
             },
             11 => match key {
-                b"External id" | b"external id" => args.external_id = parse_u64(raw),
-                b"correlation" => args.correlation = parse_u64(raw),
-                b"Device Type" => args.memory_device_type = parse_i64(raw),
-                _ => {}
+                b"External id" | b"external id" => args.external_id = parse_u64(raw!()),
+                b"correlation" => args.correlation = parse_u64(raw!()),
+                b"Device Type" => args.memory_device_type = parse_i64(raw!()),
+                _ => cursor.skip_value(after)?,
             },
             13 => match key {
-                b"shared memory" => args.shared_bytes = parse_u64(raw).and_then(|v| u32::try_from(v).ok()),
-                b"graph node id" => args.graph_node = parse_u64(raw).filter(|id| *id != 0),
-                _ => {}
+                b"shared memory" => args.shared_bytes = parse_u64(raw!()).and_then(|v| u32::try_from(v).ok()),
+                b"graph node id" => args.graph_node = parse_u64(raw!()).filter(|id| *id != 0),
+                _ => cursor.skip_value(after)?,
             },
-            14 if key == b"Total Reserved" => args.total_reserved = parse_u64(raw),
-            15 if key == b"Total Allocated" => args.total_allocated = parse_u64(raw),
-            20 if key == b"registers per thread" => args.registers = parse_u64(raw).and_then(|v| u32::try_from(v).ok()),
-            _ => {}
+            14 if key == b"Total Reserved" => args.total_reserved = parse_u64(raw!()),
+            15 if key == b"Total Allocated" => args.total_allocated = parse_u64(raw!()),
+            20 if key == b"registers per thread" => args.registers = parse_u64(raw!()).and_then(|v| u32::try_from(v).ok()),
+            _ => cursor.skip_value(after)?,
         }
     }
-    Ok(())
 }
 
 /// `[x, y, z]`; also the text `"[x, y, z]"` that some writers quote.

@@ -118,7 +118,7 @@ impl Worker {
                 continue;
             }
             match event::read(cursor, &mut event) {
-                Ok(()) => {
+                Ok(_) => {
                     rows.events += 1;
                     self.keep(&event, offset + start as u64, rows);
                     if self.locals.texts.is_full() || self.locals.values.is_full() {

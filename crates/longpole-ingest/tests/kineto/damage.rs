@@ -60,7 +60,6 @@ fn broken_events_do_not_take_their_neighbours_along() {
     for broken in [
         r#"{"ph": "X", "cat": "cpu_op", "name" "x", "ts": 1, "dur": 1}"#,
         r#"{"ph": "X", "cat": "cpu_op", "name": "x", "ts": 1, "dur": }"#,
-        r#"{"ph": "X", "cat": "cpu_op", "name": "x" "ts": 1}"#,
         r#"{"ph": "X", "args": {"list": ["a "b"]}}"#,
         r#"{"ph": "X", "cat": "cpu_op", "name": "x"}}"#,
         r"]]]",
