@@ -278,7 +278,8 @@ fn waits_or_frames(name: &str) -> bool {
 
 /// Runtime and driver calls that get or return memory.
 fn manages_memory(name: &str) -> bool {
-    const WITH_PREFIX: &[&str] = &["Malloc", "Free", "HostAlloc", "HostMalloc", "HostFree", "MemAlloc", "MemFree", "MemCreate", "MemMap", "MemUnmap"];
+    const WITH_PREFIX: &[&str] =
+        &["Malloc", "Free", "HostAlloc", "HostMalloc", "HostFree", "MemAlloc", "MemFree", "MemCreate", "MemMap", "MemUnmap"];
     let rest = ["cuda", "hip", "cu"].iter().find_map(|prefix| name.strip_prefix(prefix));
     rest.is_some_and(|rest| WITH_PREFIX.iter().any(|part| rest.starts_with(part)))
 }

@@ -54,7 +54,9 @@ fn tokens(tables: &Tables<'_, '_>) -> Option<String> {
     let embedding = trace.strings.find("aten::embedding")?;
     let mut seen: Vec<(Vec<u64>, u64)> = Vec::new();
     let mut weights = None;
-    for row in (0..ops.len()).filter(|&row| ops.name[row] == embedding && tables.scope.includes_host(trace, ops.thread[row], ops.start[row])) {
+    for row in
+        (0..ops.len()).filter(|&row| ops.name[row] == embedding && tables.scope.includes_host(trace, ops.thread[row], ops.start[row]))
+    {
         let shapes = trace.strings.get(ops.shapes(row)?);
         let mut lists = shapes.trim_start_matches('[').split(']').map(numbers);
         let (table, ids) = (lists.next()?, lists.next()?);
@@ -90,7 +92,8 @@ fn numbers(text: &str) -> Vec<u64> {
 
 /// The first of the input types, in short.
 fn first_type(types: &str) -> Option<&str> {
-    let first = types.trim_start_matches('[').split(',').next()?.trim_matches(|c: char| c == '"' || c == '\'' || c == ']' || c.is_whitespace());
+    let first =
+        types.trim_start_matches('[').split(',').next()?.trim_matches(|c: char| c == '"' || c == '\'' || c == ']' || c.is_whitespace());
     match first {
         "" | "Scalar" | "ScalarList" | "TensorList" => None,
         "c10::BFloat16" => Some("bf16"),

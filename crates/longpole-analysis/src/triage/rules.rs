@@ -94,7 +94,8 @@ pub(super) fn next_experiment(tables: &Tables<'_, '_>, evidence: &Evidence) -> N
         device_time: tables.ops.self_cuda_total_ns.unwrap_or_default(),
     };
     let chosen = RULES.iter().find_map(|&(code, rule)| rule(&facts).map(|text| NextExperiment { code, text }));
-    chosen.unwrap_or_else(|| NextExperiment { code: "record", text: "record again: the trace has device work of no length only".to_owned() })
+    chosen
+        .unwrap_or_else(|| NextExperiment { code: "record", text: "record again: the trace has device work of no length only".to_owned() })
 }
 
 fn empty(facts: &Facts<'_, '_>) -> Option<String> {

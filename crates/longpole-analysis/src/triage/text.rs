@@ -74,8 +74,14 @@ mod tests {
 
     #[test]
     fn durations_have_the_unit_that_suits_them() {
-        let cases =
-            [(0, "0 ns"), (999, "999 ns"), (1_600, "1.6 us"), (41_600_000, "41.6 ms"), (1_257_839_000, "1,258 ms"), (43_425_000_000, "43.4 s")];
+        let cases = [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_600, "1.6 us"),
+            (41_600_000, "41.6 ms"),
+            (1_257_839_000, "1,258 ms"),
+            (43_425_000_000, "43.4 s"),
+        ];
         for (ns, expected) in cases {
             assert_eq!(time(Ns(ns)), expected);
         }
