@@ -16,7 +16,7 @@ fn device_time(trace: &Trace, index: &TraceIndex<'_>, scope: &Scope) -> Ns {
 
 #[test]
 fn self_device_time_sums_up_to_device_activity() {
-    let Some(folder) = corpus() else { return };
+    let folder = corpus();
     for name in TRACES {
         let trace = slow_reader::read(&folder.join(format!("{name}.json.gz")));
         let index = TraceIndex::new(&trace);
@@ -39,7 +39,7 @@ fn self_device_time_sums_up_to_device_activity() {
 
 #[test]
 fn one_thread_and_many_give_the_same() {
-    let Some(folder) = corpus() else { return };
+    let folder = corpus();
     let trace = slow_reader::read(&folder.join("qwen3_eager.json.gz"));
     let tables = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -53,7 +53,7 @@ fn one_thread_and_many_give_the_same() {
 
 #[test]
 fn decode_steps_of_a_real_run() {
-    let Some(folder) = corpus() else { return };
+    let folder = corpus();
     let trace = slow_reader::read(&folder.join("qwen3_eager.json.gz"));
     let index = TraceIndex::new(&trace);
     let total = |spec: ScopeSpec| op_table(&index, &Scope::resolve(&index, &spec).unwrap(), GroupBy::Name).self_cuda_total_ns.unwrap();
@@ -66,7 +66,7 @@ fn decode_steps_of_a_real_run() {
 
 #[test]
 fn allocations_of_a_real_run() {
-    let Some(folder) = corpus() else { return };
+    let folder = corpus();
     let trace = slow_reader::read(&folder.join("qwen3_eager.json.gz"));
     let memory = memory_table(&TraceIndex::new(&trace), &Scope::whole());
     let net: i64 = memory.rows.iter().map(|row| row.net_bytes).sum();

@@ -37,18 +37,9 @@ const CASES: [(&str, &str, GroupBy); 9] = [
     ("qwen3_stack", "qwen3_stack", GroupBy::Name),
 ];
 
-/// The folder of our own Kineto traces: the repository's copy, else the shared corpus.
-pub(crate) fn corpus() -> Option<PathBuf> {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let shared = std::env::var_os("LONGPOLE_SHARED").map_or_else(|| workspace.join("../shared"), PathBuf::from);
-    let found = [workspace.join("corpus/kineto"), shared.join("corpus/kineto/ours")].into_iter().find(|folder| folder.is_dir());
-    if found.is_none() {
-        #[expect(clippy::print_stderr, reason = "a test that cannot run must say so")]
-        {
-            eprintln!("SKIPPED: neither corpus/kineto nor $LONGPOLE_SHARED/corpus/kineto/ours is there");
-        }
-    }
-    found
+/// The folder of recorded traces.
+pub(crate) fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/kineto")
 }
 
 fn micros(value: f64) -> i64 {
@@ -149,7 +140,7 @@ fn compare(folder: &Path, trace_name: &str, table: &str, by: GroupBy) -> Vec<Str
 
 #[test]
 fn host_rows_equal_torch() {
-    let Some(folder) = corpus() else { return };
+    let folder = corpus();
     let differences: Vec<String> = CASES.iter().flat_map(|&(trace, table, by)| compare(&folder, trace, table, by)).collect();
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
