@@ -1,12 +1,14 @@
 //! Allocator events by operator: allocated, freed, net and peak, kept apart.
 //!
-//! An event belongs to the innermost operator of its own thread around it; ranges and API calls in between do not count.
+//! An event belongs to the operator around the innermost host event of its own thread with `start <= at <= end`; ranges and API calls
+//! have no rows here.
 
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
-use longpole_trace::{MemoryPlace, StrId};
+use std::num::NonZeroU32;
 
-use crate::index::{HostTree, NodeId, TraceIndex};
+use longpole_trace::{MemoryPlace, Ns, StrId, ThreadId, Trace};
+
+use crate::index::order::{Order, end_of};
+use crate::index::{HostRow, NodeId, TraceIndex};
 use crate::scope::Scope;
 
 /// Allocations of one operator on host or device.
@@ -52,70 +54,155 @@ struct Held {
     acts: bool,
 }
 
-/// The memory table of a scope.
-pub fn memory_table(index: &TraceIndex<'_>, scope: &Scope) -> MemoryTable {
-    let (trace, tree) = (index.trace(), index.tree());
-    let memory = &trace.memory;
-    let nodes: Vec<Option<NodeId>> = index.allocation_nodes().map(|node| node.and_then(|node| tree.enclosing_op(node))).collect();
-    let mut held: HashMap<(MemoryPlace, Option<NodeId>), Held, FixedState> = HashMap::default();
-    let mut rows: HashMap<(MemoryPlace, Option<StrId>), MemoryRow, FixedState> = HashMap::default();
-    let (mut peak_allocated, mut peak_reserved) = (None, None);
-    // Time order over all threads: what happens outside operators is one sum.
-    let mut in_time: Vec<usize> = (0..memory.len()).collect();
-    in_time.sort_by_key(|&row| memory.start[row]);
-    for row in in_time {
-        if !scope.includes_host(trace, memory.thread[row], memory.start[row]) {
-            continue;
-        }
-        let (place, bytes) = (memory.place[row], memory.bytes[row]);
-        if place == MemoryPlace::Device {
-            peak_allocated = peak_allocated.max(memory.total_allocated(row));
-            peak_reserved = peak_reserved.max(memory.total_reserved(row));
-        }
-        let of_name = rows.entry((place, nodes[row].map(|node| tree.name(node)))).or_insert_with_key(|&(place, name)| MemoryRow {
-            name: name.map_or("(outside any operator)", |name| trace.strings.get(name)).to_owned(),
-            place,
-            calls: 0,
-            allocations: 0,
-            allocated_bytes: 0,
-            freed_bytes: 0,
-            net_bytes: 0,
-            peak_bytes: 0,
-        });
-        if bytes >= 0 {
-            of_name.allocations += 1;
-            of_name.allocated_bytes = of_name.allocated_bytes.saturating_add(bytes.unsigned_abs());
-        } else {
-            of_name.freed_bytes = of_name.freed_bytes.saturating_add(bytes.unsigned_abs());
-        }
-        of_name.net_bytes = of_name.net_bytes.saturating_add(bytes);
-        held.entry((place, nodes[row])).or_default().acts = true;
-        for node in around(tree, nodes[row]) {
-            let held = held.entry((place, node)).or_default();
-            held.bytes = held.bytes.saturating_add(bytes);
-            held.peak = held.peak.max(held.bytes);
-        }
+impl Held {
+    fn add(&mut self, bytes: i64) {
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.peak = self.peak.max(self.bytes);
     }
-    for ((place, node), held) in held {
-        // An operator with no event of its own has no row, whatever its children did.
-        if let Some(row) = rows.get_mut(&(place, node.map(|node| tree.name(node)))) {
-            row.calls += u64::from(held.acts && node.is_some());
-            row.peak_bytes = row.peak_bytes.max(held.peak.unsigned_abs());
-        }
-    }
-    let mut rows: Vec<MemoryRow> = rows.into_values().collect();
-    rows.sort_by(|a, b| {
-        (b.allocated_bytes, b.freed_bytes)
-            .cmp(&(a.allocated_bytes, a.freed_bytes))
-            .then_with(|| (&a.name, a.place).cmp(&(&b.name, b.place)))
-    });
-    MemoryTable { rows, peak_allocated_bytes: peak_allocated, peak_reserved_bytes: peak_reserved }
 }
 
-/// An operator and the operators around it; only itself where there is none.
-fn around<'a>(tree: &'a HostTree<'_>, node: Option<NodeId>) -> impl Iterator<Item = Option<NodeId>> + use<'a> {
-    std::iter::successors(Some(node), move |node| {
-        let outer = node.and_then(|node| tree.parent(node)).and_then(|outer| tree.enclosing_op(outer));
-        outer.map(Some)
-    })
+fn number(place: MemoryPlace) -> usize {
+    usize::from(place == MemoryPlace::Device)
+}
+
+/// A host event that is open, or ended and not yet followed by another.
+struct Open {
+    node: NodeId,
+    end: Ns,
+    /// Name, if it is an operator.
+    operator: Option<StrId>,
+    held: [Held; 2],
+}
+
+/// The memory table of a scope.
+pub fn memory_table(index: &TraceIndex<'_>, scope: &Scope) -> MemoryTable {
+    let trace = index.trace();
+    let mut rows = Rows { trace, list: Vec::new(), by_name: vec![[Slot::default(); 2]; trace.strings.len() + 1] };
+    let order = Order::by(trace.threads.len(), &trace.memory.thread, |row| trace.memory.start[row]);
+    let mut outside = Vec::new();
+    for thread in 0..trace.threads.len() {
+        let events = order.thread(thread).map(|position| order.row(position) as usize);
+        let inside = |&row: &usize| scope.includes_host(trace, trace.memory.thread[row], trace.memory.start[row]);
+        walk(index, ThreadId::from_index(thread), events.filter(inside), &mut rows, &mut outside);
+    }
+    // What happens outside operators is one sum over all threads.
+    outside.sort_unstable_by_key(|&row| (trace.memory.start[row], row));
+    let mut held = [Held::default(); 2];
+    for row in outside {
+        held[number(trace.memory.place[row])].add(trace.memory.bytes[row]);
+        rows.add_event(None, row);
+    }
+    rows.close(None, &held);
+    rows.into_table(scope)
+}
+
+/// Reads a thread's events and host events together, in order of time. Events in no operator are left in `outside`.
+fn walk(index: &TraceIndex<'_>, thread: ThreadId, events: impl Iterator<Item = usize>, rows: &mut Rows<'_>, outside: &mut Vec<usize>) {
+    let (trace, tree) = (index.trace(), index.tree());
+    let mut nodes = tree.thread_nodes(thread).map(|node| NodeId(node as u32)).peekable();
+    let mut stack: Vec<Open> = Vec::new();
+    for event in events {
+        let (at, bytes, place) = (trace.memory.start[event], trace.memory.bytes[event], number(trace.memory.place[event]));
+        while let Some(node) = nodes.next_if(|&node| tree.start(node) <= at) {
+            let parent = tree.parent(node);
+            while let Some(done) = stack.pop_if(|top| Some(top.node) != parent) {
+                rows.close(done.operator, &done.held);
+            }
+            let (row, start, dur) = tree.event(node);
+            let operator = if let HostRow::Op(id) = row { Some(trace.host_ops.name[id.index()]) } else { None };
+            stack.push(Open { node, end: end_of(start, dur), operator, held: [Held::default(); 2] });
+        }
+        // What ended before has no more events and no more children.
+        while let Some(done) = stack.pop_if(|top| top.end < at) {
+            rows.close(done.operator, &done.held);
+        }
+        let mut operators = stack.iter_mut().rev().filter(|open| open.operator.is_some());
+        let Some(operator) = operators.next() else {
+            outside.push(event);
+            continue;
+        };
+        operator.held[place].acts = true;
+        operator.held[place].add(bytes);
+        rows.add_event(operator.operator, event);
+        for around in operators {
+            around.held[place].add(bytes);
+        }
+    }
+    for done in stack {
+        rows.close(done.operator, &done.held);
+    }
+}
+
+/// What is known of a name at a place.
+#[derive(Clone, Copy, Default)]
+struct Slot {
+    /// Position of its row, once it has made an event itself.
+    row: Option<NonZeroU32>,
+    /// The most that one call held; kept apart because a call without events of its own may end before the row is there.
+    peak: i64,
+}
+
+/// Rows while they are filled: by name, the last for events outside any operator, and by place.
+struct Rows<'t> {
+    trace: &'t Trace,
+    list: Vec<(usize, MemoryRow)>,
+    by_name: Vec<[Slot; 2]>,
+}
+
+impl Rows<'_> {
+    fn slot(&self, operator: Option<StrId>) -> usize {
+        operator.map_or(self.by_name.len() - 1, StrId::index)
+    }
+
+    /// Counts an event made by an operator itself.
+    fn add_event(&mut self, operator: Option<StrId>, event: usize) {
+        let (bytes, place) = (self.trace.memory.bytes[event], self.trace.memory.place[event]);
+        let slot = self.slot(operator);
+        let known = &mut self.by_name[slot][number(place)].row;
+        if known.is_none() {
+            let name = operator.map_or("(outside any operator)", |name| self.trace.strings.get(name)).to_owned();
+            let (calls, allocations, allocated_bytes, freed_bytes, net_bytes, peak_bytes) = (0, 0, 0, 0, 0, 0);
+            self.list.push((slot, MemoryRow { name, place, calls, allocations, allocated_bytes, freed_bytes, net_bytes, peak_bytes }));
+            *known = NonZeroU32::new(self.list.len() as u32);
+        }
+        let Some((_, row)) = known.and_then(|row| self.list.get_mut(row.get() as usize - 1)) else { return };
+        if bytes >= 0 {
+            row.allocations += 1;
+            row.allocated_bytes = row.allocated_bytes.saturating_add(bytes.unsigned_abs());
+        } else {
+            row.freed_bytes = row.freed_bytes.saturating_add(bytes.unsigned_abs());
+        }
+        row.net_bytes = row.net_bytes.saturating_add(bytes);
+    }
+
+    /// Ends a call. If it made events itself, its row is there.
+    fn close(&mut self, operator: Option<StrId>, held: &[Held; 2]) {
+        let slot = self.slot(operator);
+        for (known, held) in self.by_name[slot].iter_mut().zip(held) {
+            known.peak = known.peak.max(held.peak);
+            if held.acts
+                && let Some((_, row)) = known.row.and_then(|row| self.list.get_mut(row.get() as usize - 1))
+            {
+                row.calls += 1;
+            }
+        }
+    }
+
+    fn into_table(self, scope: &Scope) -> MemoryTable {
+        let memory = &self.trace.memory;
+        let on_device = |&row: &usize| {
+            memory.place[row] == MemoryPlace::Device && scope.includes_host(self.trace, memory.thread[row], memory.start[row])
+        };
+        let events = || (0..memory.len()).filter(on_device);
+        let peak_allocated_bytes = events().filter_map(|row| memory.total_allocated(row)).max();
+        let peak_reserved_bytes = events().filter_map(|row| memory.total_reserved(row)).max();
+        let peak = |slot: usize, place| self.by_name[slot][number(place)].peak.unsigned_abs();
+        let with_peak = |(slot, row): (usize, MemoryRow)| MemoryRow { peak_bytes: peak(slot, row.place), ..row };
+        let mut rows: Vec<MemoryRow> = self.list.into_iter().map(with_peak).collect();
+        rows.sort_by(|a, b| {
+            let most_first = (b.allocated_bytes, b.freed_bytes).cmp(&(a.allocated_bytes, a.freed_bytes));
+            most_first.then_with(|| (&a.name, a.place).cmp(&(&b.name, b.place)))
+        });
+        MemoryTable { rows, peak_allocated_bytes, peak_reserved_bytes }
+    }
 }

@@ -53,3 +53,19 @@ impl FromStr for SortKey {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::SortKey;
+
+    #[test]
+    fn both_spellings_name_the_same_key() {
+        for (name, key) in SortKey::ALL {
+            assert_eq!(name.parse(), Ok(*key));
+            assert_eq!(name.replace("cuda", "device").parse(), Ok(*key));
+            assert_eq!(name.replace("cuda", "xpu").parse(), Ok(*key));
+        }
+        let error = "time".parse::<SortKey>().unwrap_err();
+        assert!(error.contains("`time`") && error.contains("self_cpu_time_total"), "{error}");
+    }
+}

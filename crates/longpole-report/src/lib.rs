@@ -2,7 +2,7 @@
 //!
 //! Two halves that do not know each other. [`wire`] holds the JSON structs, one module a command, each with a JSON Schema in
 //! `docs/schema/`. [`views`] turns results into [`Table`]s of typed cells, and the renderers ([`text`], [`markdown`],
-//! [`csv`]) lay any table out. Times and sizes stay integers until the last step, where a unit is chosen for a whole column.
+//! [`csv()`]) lay any table out. Times and sizes stay integers until the last step, where a unit is chosen for a whole column.
 //!
 //! Names come from the trace and may hold anything: text and Markdown neutralise control characters and markup, CSV
 //! neutralises formulas, JSON keeps them as they are.

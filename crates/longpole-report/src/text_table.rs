@@ -19,6 +19,8 @@ pub struct TextOptions {
     pub color: bool,
     /// Names whole, whatever the width.
     pub full_names: bool,
+    /// Someone reads this on a terminal: long sentences are broken between words.
+    pub wrap: bool,
 }
 
 impl TextOptions {
@@ -158,18 +160,25 @@ fn drop_columns(table: &Table, laid: &mut Vec<Laid>, available: usize) -> Vec<&'
     gone.iter().filter(|l| table.columns[l.column].kind != Kind::Bar).map(|l| l.title).collect()
 }
 
-/// Cuts text columns to what is left, the first one last.
+/// Cuts text columns until the row fits, the widest first.
 fn shrink(laid: &mut [Laid], available: usize) {
     let mut excess = row_width(laid.iter().map(|l| l.width)).saturating_sub(available);
-    for at in (0..laid.len()).rev() {
-        let least = minimum(&laid[at]);
-        let cut = excess.min(laid[at].width - least);
-        laid[at].width -= cut;
-        excess -= cut;
+    while excess > 0 {
+        let Some(widest) = laid.iter_mut().filter(|l| l.width > minimum(l)).max_by_key(|l| l.width) else { break };
+        widest.width -= 1;
+        excess -= 1;
     }
     // A terminal too narrow even for that: the name gives way to a handful of columns.
     if let Some(name) = laid.first_mut() {
         name.width -= excess.min(name.width.saturating_sub(8));
+    }
+}
+
+/// With whole names a row may be wider than the terminal: numbers come first then, so that they stay in sight, and the name
+/// comes last.
+fn names_last(laid: &mut [Laid], available: usize) {
+    if row_width(laid.iter().map(|l| l.width)) > available {
+        laid.sort_by_key(|l| (l.text, l.column == 0));
     }
 }
 
@@ -197,12 +206,14 @@ pub fn text(table: &Table, options: &TextOptions) -> String {
     }
     let mut laid: Vec<_> = shown.into_iter().map(|i| lay_out(table, i)).collect();
     let mut dropped = Vec::new();
-    if !options.full_names {
+    if options.full_names {
+        names_last(&mut laid, options.width);
+    } else {
         dropped = drop_columns(table, &mut laid, options.width);
         shrink(&mut laid, options.width);
     }
     let total_width = row_width(laid.iter().map(|l| l.width));
-    let rule = style.dim(&"─".repeat(total_width));
+    let rule = style.dim(&"─".repeat(if options.full_names { total_width.min(options.width) } else { total_width }));
     let _ = writeln!(out, "{}", style.bold(&line(&laid, |l| l.title.to_owned())));
     if laid.iter().any(|l| !l.unit.is_empty()) {
         let _ = writeln!(out, "{}", style.dim(&line(&laid, |l| l.unit.to_owned())));
@@ -253,7 +264,7 @@ mod tests {
     #[test]
     fn every_line_fits_and_what_is_left_out_is_said() {
         for columns in [30, 38, 44, 60, 120] {
-            let out = text(&table(), &TextOptions { width: columns, color: false, full_names: false });
+            let out = text(&table(), &TextOptions { width: columns, color: false, full_names: false, wrap: false });
             let body = out.lines().take_while(|l| !l.contains("and 3 more"));
             assert!(body.clone().count() >= 4, "{out}");
             for line in body {
@@ -267,14 +278,16 @@ mod tests {
 
     #[test]
     fn one_unit_a_column_and_nothing_nonzero_is_zero() {
-        let out = text(&table(), &TextOptions { width: 100, color: false, full_names: false });
+        let out = text(&table(), &TextOptions { width: 100, color: false, full_names: false, wrap: false });
         assert!(out.contains("20.000") && out.contains("<0.001"), "{out}");
     }
 
     #[test]
-    fn full_names_are_whole_at_any_width() {
-        let out = text(&table(), &TextOptions { width: 20, color: false, full_names: true });
-        assert!(out.contains("operator with a very long name indeed"), "{out}");
+    fn full_names_are_whole_at_any_width_and_come_last() {
+        let out = text(&table(), &TextOptions { width: 20, color: false, full_names: true, wrap: false });
+        assert!(out.lines().any(|line| line.ends_with("operator with a very long name indeed")), "{out}");
+        let wide = text(&table(), &TextOptions { width: 200, color: false, full_names: true, wrap: false });
+        assert!(wide.lines().any(|line| line.starts_with("漢字 operator")), "{wide}");
     }
 
     #[test]

@@ -42,6 +42,26 @@ pub fn report_lines(triage: &Triage, trust: &Trust, options: &TextOptions) -> St
     })
 }
 
+/// The report broken between words, for a terminal. The rest of a line is indented below its head.
+fn wrapped_report(triage: &Triage, trust: &Trust, options: &TextOptions) -> String {
+    let mut out = String::new();
+    for (head, text) in report(triage, trust) {
+        let whole = format!("{head} {text}");
+        let lines = wrap(&whole, options.width.saturating_sub(2).max(20));
+        for (at, line) in lines.iter().enumerate() {
+            match line.strip_prefix(head) {
+                Some(rest) if at == 0 => {
+                    let _ = writeln!(out, "{}{rest}", options.style().bold(head));
+                }
+                _ => {
+                    let _ = writeln!(out, "  {line}");
+                }
+            }
+        }
+    }
+    out
+}
+
 /// A line of the totals: label, time, and what goes with it.
 struct Line {
     label: String,
@@ -87,8 +107,9 @@ fn totals_lines(totals: &Totals, trace: &Trace) -> Vec<Line> {
         asides([of_busy(totals.kernel_busy_ns), Some(plural(totals.kernels, "kernel", "kernels"))]),
     ));
     if totals.memcpys + totals.memsets > 0 {
-        let copies = format!("{}, {}", plural(totals.memcpys, "copy", "copies"), plural(totals.memsets, "fill", "fills"));
-        let aside = asides([of_busy(totals.copy_busy_ns), Some(copies), exposed(totals.exposed_copy_ns, "kernel")]);
+        let copies = (totals.memcpys > 0).then(|| plural(totals.memcpys, "copy", "copies"));
+        let fills = (totals.memsets > 0).then(|| plural(totals.memsets, "fill", "fills"));
+        let aside = asides([of_busy(totals.copy_busy_ns), copies, fills, exposed(totals.exposed_copy_ns, "kernel")]);
         lines.push(line("  copies", show(totals.copy_busy_ns), aside));
     }
     if totals.comm_busy_ns.is_some_and(|ns| ns > Ns::ZERO) {
@@ -140,7 +161,11 @@ pub fn triage_text(header: &Header<'_>, triage: &Triage, trace: &Trace, limit: O
         out.push_str(&text(&table, options));
     }
     out.push('\n');
-    out.push_str(&report_lines(triage, header.trust, options));
+    if options.wrap {
+        out.push_str(&wrapped_report(triage, header.trust, options));
+    } else {
+        out.push_str(&report_lines(triage, header.trust, options));
+    }
     out
 }
 

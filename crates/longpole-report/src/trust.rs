@@ -26,9 +26,9 @@ impl Grade {
     /// What the grade means for a reader of the numbers.
     pub const fn meaning(self) -> &'static str {
         match self {
-            Self::Good => "nothing is missing",
-            Self::Noted => "nothing is missing, some events needed care",
-            Self::Partial => "data is missing, totals are lower bounds",
+            Self::Good => "no data was lost",
+            Self::Noted => "no data was lost, some events needed care",
+            Self::Partial => "data was lost, totals are lower bounds",
         }
     }
 }

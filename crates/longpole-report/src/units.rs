@@ -47,8 +47,11 @@ pub(crate) fn byte_scale(largest: u64) -> Scale {
 }
 
 impl Scale {
-    /// `value` in this unit, without its name.
+    /// `value` in this unit, without its name. Nothing at all is a bare `0`, which no rounded value looks like.
     pub(crate) fn show(self, value: i64) -> String {
+        if value == 0 {
+            return "0".to_owned();
+        }
         let magnitude = u128::from(value.unsigned_abs());
         let tens = 10_u128.pow(self.decimals);
         let mut rounded = (magnitude * tens + self.divisor / 2) / self.divisor;
@@ -103,7 +106,13 @@ pub fn bytes(value: i64) -> String {
 /// A share 0..1 as percent, without the sign: `19.2`.
 pub(crate) fn percent(fraction: f64) -> String {
     let value = fraction * 100.0;
-    if value > 0.0 && value < 0.05 { "<0.1".to_owned() } else { format!("{value:.1}") }
+    if value == 0.0 {
+        "0".to_owned()
+    } else if value > 0.0 && value < 0.05 {
+        "<0.1".to_owned()
+    } else {
+        format!("{value:.1}")
+    }
 }
 
 #[cfg(test)]
@@ -126,7 +135,7 @@ mod tests {
         assert_eq!(ms.show(1_234_567_890), "1,234.568");
         assert_eq!(ms.show(499), "<0.001");
         assert_eq!(ms.show(500), "0.001");
-        assert_eq!(ms.show(0), "0.000");
+        assert_eq!(ms.show(0), "0");
         assert_eq!(ms.show(-499), ">-0.001");
         assert_eq!(ms.show(-1_500_000), "-1.500");
         assert_eq!(byte_scale(0).show(-1_024), "-1,024");
@@ -147,7 +156,7 @@ mod tests {
     fn percent_keeps_one_decimal() {
         assert_eq!(percent(0.1918), "19.2");
         assert_eq!(percent(0.000_1), "<0.1");
-        assert_eq!(percent(0.0), "0.0");
+        assert_eq!(percent(0.0), "0");
         assert_eq!(percent(1.0), "100.0");
     }
 }

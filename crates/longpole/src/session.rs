@@ -8,7 +8,7 @@ use longpole_ingest::{ImportOptions, Imported, Input, Progress, import};
 use longpole_report::{
     Grade, Header, Source, Table, TextOptions, Trust, csv, markdown, markdown_header, text, text_header, text_trust, wire,
 };
-use longpole_trace::{ProblemCode, Problems};
+use longpole_trace::{ProblemCode, Problems, Severity};
 use regex::Regex;
 use serde::Serialize;
 
@@ -131,7 +131,7 @@ impl<'a> Session<'a> {
     /// Says on standard error how far output can be trusted that has no place for it.
     pub(crate) fn trust_to_stderr(&self) {
         if self.trust.grade != Grade::Good && !self.common.quiet {
-            let plain = TextOptions { color: false, ..self.options };
+            let plain = TextOptions { color: false, wrap: false, ..self.options };
             complain(text_trust(&self.trust, &plain, false).trim_end());
         }
     }
@@ -142,7 +142,7 @@ impl<'a> Session<'a> {
             self.watch.report(format, self.source.bytes, self.source.events);
         }
         if self.common.strict && self.trust.grade == Grade::Partial {
-            let codes: Vec<_> = self.trust.notes.iter().map(|note| note.code).collect();
+            let codes: Vec<_> = self.trust.notes.iter().filter(|n| n.severity >= Severity::DataLoss).map(|n| n.code).collect();
             let path = &self.source.path;
             return Err(Failure::Input(format!("`{path}` is partial ({}) and --strict was given", codes.join(", "))));
         }

@@ -31,5 +31,5 @@ fn color(when: ColorWhen) -> bool {
 
 /// How text is laid out on standard output.
 pub(crate) fn text_options(common: &Common) -> TextOptions {
-    TextOptions { width: columns(), color: color(common.color), full_names: common.full_names }
+    TextOptions { width: columns(), color: color(common.color), full_names: common.full_names, wrap: io::stdout().is_terminal() }
 }

@@ -43,7 +43,7 @@ pub fn family_table(index: &TraceIndex<'_>, scope: &Scope) -> Vec<FamilyRow> {
             share_fraction: (total > Ns::ZERO).then(|| self_cuda_ns.get() as f64 / total.get() as f64),
         })
         .collect();
-    rows.sort_by(|a, b| b.self_cuda_ns.cmp(&a.self_cuda_ns));
+    rows.sort_by_key(|row| std::cmp::Reverse(row.self_cuda_ns));
     rows
 }
 

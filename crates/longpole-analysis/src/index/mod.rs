@@ -4,7 +4,6 @@
 //! the thread pool, and a pool thread that waits inside an initialiser can pick up another analysis that wants the same
 //! part, which would wait for itself. The price is that two threads racing for a part may both compute it.
 
-mod allocations;
 mod join;
 mod links;
 pub(crate) mod order;
@@ -27,13 +26,12 @@ pub struct TraceIndex<'t> {
     trace: &'t Trace,
     tree: OnceLock<HostTree<'t>>,
     links: OnceLock<Links>,
-    allocations: OnceLock<Vec<u32>>,
 }
 
 impl<'t> TraceIndex<'t> {
     /// Prepares a trace for analysis. Cheap: the parts are computed when they are asked for.
     pub fn new(trace: &'t Trace) -> Self {
-        Self { trace, tree: OnceLock::new(), links: OnceLock::new(), allocations: OnceLock::new() }
+        Self { trace, tree: OnceLock::new(), links: OnceLock::new() }
     }
 
     /// The trace.
@@ -52,11 +50,6 @@ impl<'t> TraceIndex<'t> {
             let (tree, calls) = rayon::join(|| self.tree(), || join::launches(self.trace));
             Links::build(self.trace, tree, &calls)
         })
-    }
-
-    /// The innermost node around each allocator event.
-    pub(crate) fn allocation_nodes(&self) -> impl Iterator<Item = Option<NodeId>> {
-        filled(&self.allocations, || allocations::nodes(self.tree())).iter().map(|&node| (node != NONE).then_some(NodeId(node)))
     }
 }
 

@@ -219,7 +219,7 @@ pub(super) fn build(trace: &Trace) -> HostTree<'_> {
 
 /// Removes the folded nodes and maps rows to nodes.
 fn finish<'t>(trace: &'t Trace, sweep: Sweep, mut thread_first: Vec<u32>, dropped: &[(u32, u32)], total: usize) -> HostTree<'t> {
-    let Sweep { mut row, mut parent, mut folded, mut shared, partial_overlaps, .. } = sweep;
+    let Sweep { mut row, mut parent, mut folded, mut shared, partial_overlaps, first_op, first_api, .. } = sweep;
     let mut node_of_row = vec![NONE; total];
     if folded.is_empty() {
         for (node, &row) in row.iter().enumerate() {
@@ -264,5 +264,5 @@ fn finish<'t>(trace: &'t Trace, sweep: Sweep, mut thread_first: Vec<u32>, droppe
         }
     }
     shared.sort_unstable();
-    HostTree { trace, row, parent, node_of_row, thread_first, shared, partial_overlaps, folded: folded.len() as u64 }
+    HostTree { trace, first_op, first_api, row, parent, node_of_row, thread_first, shared, partial_overlaps, folded: folded.len() as u64 }
 }

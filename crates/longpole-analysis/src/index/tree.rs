@@ -43,6 +43,9 @@ pub enum HostRow {
 #[derive(Debug)]
 pub struct HostTree<'t> {
     pub(super) trace: &'t Trace,
+    /// Number of the first operator among all rows, and of the first API call.
+    pub(super) first_op: u32,
+    pub(super) first_api: u32,
     /// Row of each node, numbered ranges first, then operators, then API calls. The numbering of ties.
     pub(super) row: Vec<u32>,
     pub(super) parent: Vec<u32>,
@@ -91,14 +94,13 @@ impl<'t> HostTree<'t> {
 
     /// What a node stands for.
     pub fn row(&self, node: NodeId) -> HostRow {
-        let row = self.row[node.index()] as usize;
-        let (ranges, ops) = (self.trace.ranges.len(), self.trace.host_ops.len());
-        if row < ranges {
-            HostRow::Range(RangeId::from_index(row))
-        } else if row < ranges + ops {
-            HostRow::Op(HostOpId::from_index(row - ranges))
+        let row = self.row[node.index()];
+        if row >= self.first_api {
+            HostRow::Api(ApiCallId(row - self.first_api))
+        } else if row >= self.first_op {
+            HostRow::Op(HostOpId(row - self.first_op))
         } else {
-            HostRow::Api(ApiCallId::from_index(row - ranges - ops))
+            HostRow::Range(RangeId(row))
         }
     }
 
@@ -132,7 +134,7 @@ impl<'t> HostTree<'t> {
 
     /// The node of an operator: its own, or the one it was folded into.
     pub fn op_node(&self, op: HostOpId) -> Option<NodeId> {
-        some_node(self.node_of_row[self.trace.ranges.len() + op.index()])
+        some_node(self.node_of_row[self.first_op as usize + op.index()])
     }
 
     /// The node of a range: its own, or the one it was folded into.
@@ -142,7 +144,7 @@ impl<'t> HostTree<'t> {
 
     /// The node of an API call: its own, or the one it was folded into.
     pub fn api_node(&self, call: ApiCallId) -> Option<NodeId> {
-        some_node(self.node_of_row[self.trace.ranges.len() + self.trace.host_ops.len() + call.index()])
+        some_node(self.node_of_row[self.first_api as usize + call.index()])
     }
 
     /// The name of a node.
@@ -219,11 +221,9 @@ impl<'t> HostTree<'t> {
 
     /// The node itself if it is an operator, else the nearest operator around it.
     pub fn enclosing_op(&self, node: NodeId) -> Option<NodeId> {
-        let first_op = self.trace.ranges.len() as u32;
-        let first_api = first_op + self.trace.host_ops.len() as u32;
         let mut node = node.0;
         while node != NONE {
-            if (first_op..first_api).contains(&self.row[node as usize]) {
+            if (self.first_op..self.first_api).contains(&self.row[node as usize]) {
                 return Some(NodeId(node));
             }
             node = self.parent[node as usize];

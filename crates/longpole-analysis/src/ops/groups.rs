@@ -7,7 +7,7 @@ use longpole_trace::{HostOpId, Ns, StrId, Trace};
 use super::shapes::torch_shapes;
 use super::stacks::Stacks;
 use super::{GroupBy, OpRow, OpRowKind, OpTable};
-use crate::index::{HostRow, HostTree, NodeId, TraceIndex};
+use crate::index::{HostRow, HostTree, NodeId};
 
 /// Sums of one row.
 #[derive(Clone, Debug)]
@@ -44,6 +44,9 @@ impl Resources {
 
 const UNSET: u32 = u32::MAX;
 
+/// What torch writes for calls with no shapes; number 0.
+const NO_SHAPES: &str = "[]";
+
 /// All groups, found by key.
 pub(super) struct Groups<'t> {
     tree: &'t HostTree<'t>,
@@ -54,14 +57,15 @@ pub(super) struct Groups<'t> {
     /// Group of an (operator or API name, detail).
     by_detail: HashMap<(u32, u32), u32, FixedState>,
     unrecorded: u32,
-    /// Text number of a shapes string.
+    /// Number of a shapes string, and of the text that torch makes of it.
     shape_of: HashMap<StrId, u32, FixedState>,
+    shape_numbers: HashMap<String, u32, FixedState>,
     shape_texts: Vec<String>,
-    stacks: Option<Stacks>,
+    stacks: Option<&'t Stacks>,
 }
 
 impl<'t> Groups<'t> {
-    pub(super) fn new(tree: &'t HostTree<'t>, by: GroupBy) -> Self {
+    pub(super) fn new(tree: &'t HostTree<'t>, by: GroupBy, stacks: Option<&'t Stacks>) -> Self {
         Self {
             tree,
             by,
@@ -70,8 +74,9 @@ impl<'t> Groups<'t> {
             by_detail: HashMap::default(),
             unrecorded: UNSET,
             shape_of: HashMap::default(),
-            shape_texts: vec!["[]".to_owned()],
-            stacks: if let GroupBy::Stack(depth) = by { Some(Stacks::find(tree, depth)) } else { None },
+            shape_numbers: std::iter::once((NO_SHAPES.to_owned(), 0)).collect(),
+            shape_texts: vec![NO_SHAPES.to_owned()],
+            stacks,
         }
     }
 
@@ -83,38 +88,63 @@ impl<'t> Groups<'t> {
             HostRow::Op(id) => (OpRowKind::Operator, trace.host_ops.name[id.index()], Some(id)),
             HostRow::Api(id) => (OpRowKind::ApiCall, trace.api_calls.name[id.index()], None),
         };
-        let slot = self.name_slot(kind, name);
-        let next = self.list.len() as u32;
-        let detail = if self.by == GroupBy::Name { 0 } else { self.detail(node, op) };
-        let number =
-            if self.by == GroupBy::Name { &mut self.by_name[slot] } else { self.by_detail.entry((slot as u32, detail)).or_insert(UNSET) };
-        if *number == UNSET {
-            *number = next;
-            self.list.push(Group::new(kind, Some(name), detail));
+        if self.by == GroupBy::Name {
+            // Nearly every call comes this way.
+            let known = self.by_name[self.name_slot(kind, name)];
+            if known != UNSET {
+                let group = &mut self.list[known as usize];
+                group.first = group.first.min(start);
+                return Some(group);
+            }
         }
-        let group = &mut self.list[*number as usize];
-        group.first = group.first.min(start);
-        Some(group)
+        let detail = if self.by == GroupBy::Name { 0 } else { self.detail(node, op) };
+        Some(self.group(kind, Some(name), detail, start))
     }
 
     /// The group of device work outside operators, by the name of the launching call if that is recorded.
     pub(super) fn of_launch(&mut self, call: Option<StrId>, start: Ns) -> &mut Group {
+        self.group(OpRowKind::NoOperator, call, 0, start)
+    }
+
+    fn group(&mut self, kind: OpRowKind, name: Option<StrId>, detail: u32, start: Ns) -> &mut Group {
         let next = self.list.len() as u32;
-        let slot = match call {
-            Some(name) => {
-                let slot = self.name_slot(OpRowKind::NoOperator, name);
-                &mut self.by_name[slot]
-            }
+        let number = match name.map(|name| self.name_slot(kind, name)) {
             None => &mut self.unrecorded,
+            Some(slot) if self.by == GroupBy::Name || kind == OpRowKind::NoOperator => &mut self.by_name[slot],
+            Some(slot) => self.by_detail.entry((slot as u32, detail)).or_insert(UNSET),
         };
-        if *slot == UNSET {
-            *slot = next;
-            self.list.push(Group::new(OpRowKind::NoOperator, call, 0));
+        if *number == UNSET {
+            *number = next;
+            self.list.push(Group::new(kind, name, detail));
         }
-        let group = *slot;
-        let group = &mut self.list[group as usize];
+        let group = &mut self.list[*number as usize];
         group.first = group.first.min(start);
         group
+    }
+
+    /// Adds the groups of another part of the same trace.
+    pub(super) fn merge(&mut self, other: Self) {
+        for group in other.list {
+            let detail = match self.by {
+                GroupBy::Shape => self.shape_number(other.shape_texts[group.detail as usize].clone()),
+                // Stacks are numbered for the whole trace.
+                GroupBy::Name | GroupBy::Stack(_) => group.detail,
+            };
+            let sum = self.group(group.kind, group.name, detail, group.first);
+            sum.calls += group.calls;
+            sum.cpu += group.cpu;
+            sum.self_cpu += group.self_cpu;
+            sum.own.add(group.own);
+            sum.total.add(group.total);
+        }
+    }
+
+    fn shape_number(&mut self, text: String) -> u32 {
+        let next = self.shape_texts.len() as u32;
+        *self.shape_numbers.entry(text).or_insert_with_key(|text| {
+            self.shape_texts.push(text.clone());
+            next
+        })
     }
 
     fn name_slot(&self, kind: OpRowKind, name: StrId) -> usize {
@@ -128,25 +158,23 @@ impl<'t> Groups<'t> {
     }
 
     fn detail(&mut self, node: NodeId, op: Option<HostOpId>) -> u32 {
-        if let Some(stacks) = &self.stacks {
+        if let Some(stacks) = self.stacks {
             return stacks.of_node[node.index()];
         }
         let trace = self.tree.trace();
         let Some(shapes) = op.and_then(|op| trace.host_ops.shapes(op.index())) else { return 0 };
-        *self.shape_of.entry(shapes).or_insert_with(|| {
-            let text = torch_shapes(trace.strings.get(shapes));
-            let known = self.shape_texts.iter().position(|known| *known == text);
-            known.unwrap_or_else(|| {
-                self.shape_texts.push(text);
-                self.shape_texts.len() - 1
-            }) as u32
-        })
+        if let Some(&known) = self.shape_of.get(&shapes) {
+            return known;
+        }
+        let number = self.shape_number(torch_shapes(trace.strings.get(shapes)));
+        self.shape_of.insert(shapes, number);
+        number
     }
 
     /// The finished table.
-    pub(super) fn into_table(mut self, index: &TraceIndex<'_>) -> OpTable {
-        let trace = index.trace();
-        let recorded = Recorded::of(trace, &self.shape_of);
+    pub(super) fn into_table(mut self) -> OpTable {
+        let trace = self.tree.trace();
+        let recorded = Recorded::of(trace);
         self.list.sort_by_key(|group| (group.first, group.kind));
         let rows: Vec<OpRow> = self.list.iter().map(|group| self.row(trace, group, recorded)).collect();
         let self_cuda_total = self.list.iter().map(|group| group.own.cuda).sum();
@@ -206,11 +234,11 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn of(trace: &Trace, shape_of: &HashMap<StrId, u32, FixedState>) -> Self {
+    fn of(trace: &Trace) -> Self {
         Self {
             device: !trace.activities.is_empty(),
             memory: trace.recorded.memory || !trace.memory.is_empty(),
-            shapes: trace.recorded.shapes || !shape_of.is_empty(),
+            shapes: trace.recorded.shapes || (0..trace.host_ops.len()).any(|op| trace.host_ops.shapes(op).is_some()),
             stacks: trace.recorded.stacks || !trace.frames.is_empty(),
         }
     }

@@ -85,12 +85,7 @@ pub struct OpTable {
 
 /// The operator table of a scope.
 pub fn op_table(index: &TraceIndex<'_>, scope: &Scope, by: GroupBy) -> OpTable {
-    let groups = if scope.is_whole() {
-        tally::tally(index, by, &tally::Everything)
-    } else {
-        tally::tally(index, by, &tally::Within { index, scope })
-    };
-    groups.into_table(index)
+    if scope.is_whole() { tally::tally(index, by, &tally::Everything) } else { tally::tally(index, by, &tally::Within { index, scope }) }
 }
 
 impl OpTable {

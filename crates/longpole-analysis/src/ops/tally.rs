@@ -1,15 +1,18 @@
-//! Fills the groups of the operator table in one walk over the tree.
+//! Fills the groups of the operator table in one walk over the tree, in two halves at once.
+
+use std::ops::Range;
 
 use longpole_trace::{ActivityId, MemoryPlace, Ns, ThreadId};
 
-use super::GroupBy;
 use super::groups::{Groups, Resources};
+use super::stacks::Stacks;
+use super::{GroupBy, OpTable};
 use crate::index::order::{Order, end_of};
-use crate::index::{HostRow, NodeId, Owner, TraceIndex};
+use crate::index::{HostRow, HostTree, NodeId, Owner, TraceIndex};
 use crate::scope::Scope;
 
 /// What counts. A trait, so that the whole trace costs no test a row.
-pub(super) trait Filter {
+pub(super) trait Filter: Sync {
     /// True when nothing is left out.
     const ALL: bool;
     fn node(&self, node: NodeId) -> bool;
@@ -56,12 +59,38 @@ impl Filter for Within<'_, '_> {
     }
 }
 
-pub(super) fn tally<'a, F: Filter>(index: &'a TraceIndex<'_>, by: GroupBy, filter: &F) -> Groups<'a> {
+pub(super) fn tally<F: Filter>(index: &TraceIndex<'_>, by: GroupBy, filter: &F) -> OpTable {
     index.links();
-    let mut groups = Groups::new(index.tree(), by);
-    outside_operators(index, filter, &mut groups);
-    Walk::new(index, filter).run(&mut groups);
-    groups
+    let tree = index.tree();
+    let stacks = if let GroupBy::Stack(depth) = by { Some(Stacks::find(tree, depth)) } else { None };
+    let inputs = Inputs::new(index, filter);
+    let split = split(tree);
+    let (mut groups, late) = rayon::join(
+        || {
+            let mut groups = Groups::new(tree, by, stacks.as_ref());
+            Walk::new(&inputs).run(0..split, &mut groups);
+            groups
+        },
+        || {
+            let mut groups = Groups::new(tree, by, stacks.as_ref());
+            Walk::new(&inputs).run(split..tree.len(), &mut groups);
+            outside_operators(index, filter, &mut groups);
+            groups
+        },
+    );
+    groups.merge(late);
+    groups.into_table()
+}
+
+/// A node near the middle with only ranges around it, so that nothing of either side belongs to an operator of the other.
+fn split(tree: &HostTree<'_>) -> usize {
+    let middle = NodeId(tree.len() as u32 / 2);
+    if tree.is_empty() {
+        return 0;
+    }
+    let chain = std::iter::once(middle).chain(tree.ancestors(middle));
+    let outermost = chain.filter(|&node| !matches!(tree.row(node), HostRow::Range(_))).last();
+    outermost.unwrap_or(middle).index()
 }
 
 /// How long an activity took. A negative duration would make a sum smaller than its parts; importers do not let one pass.
@@ -115,41 +144,88 @@ struct Open {
     total: Resources,
 }
 
-/// Walks the tree depth first, and device work and allocator events in step with it: they are nearly in that order already, so that
-/// no column of sums a node is needed (filling fresh memory would take longer than the walk).
-struct Walk<'a, 't, F> {
+/// What a walk over the tree reads beside it, in nearly the same order as the nodes. So no column of sums a node is needed: filling fresh
+/// memory would take longer than the walk.
+struct Inputs<'a, 't, F> {
     index: &'a TraceIndex<'t>,
     filter: &'a F,
-    stack: Vec<Open>,
     /// Activities that have an owner, by owner; absent when they are in that order in the table.
     activities: Option<Vec<u32>>,
-    next_activity: usize,
     allocations: Order,
 }
 
-impl<'a, 't, F: Filter> Walk<'a, 't, F> {
+impl<'a, 't, F: Filter> Inputs<'a, 't, F> {
     fn new(index: &'a TraceIndex<'t>, filter: &'a F) -> Self {
         let (trace, links) = (index.trace(), index.links());
         let owner = |row: usize| links.owner_node(ActivityId::from_index(row));
-        let activities = if (0..trace.activities.len()).filter_map(owner).is_sorted() {
-            None
-        } else {
+        let by_owner = || {
+            if (0..trace.activities.len()).filter_map(owner).is_sorted() {
+                return None;
+            }
             let mut rows: Vec<u32> = (0..trace.activities.len() as u32).filter(|&row| owner(row as usize).is_some()).collect();
             rows.sort_by_key(|&row| owner(row as usize));
             Some(rows)
         };
-        let allocations = Order::by(trace.threads.len(), &trace.memory.thread, |row| trace.memory.start[row]);
-        Self { index, filter, stack: Vec::new(), activities, next_activity: 0, allocations }
+        let in_time = || Order::by(trace.threads.len(), &trace.memory.thread, |row| trace.memory.start[row]);
+        let (activities, allocations) = rayon::join(by_owner, in_time);
+        Self { index, filter, activities, allocations }
     }
 
-    fn run(mut self, groups: &mut Groups<'_>) {
-        let (trace, tree) = (self.index.trace(), self.index.tree());
-        for thread in 0..trace.threads.len() {
-            let mut allocations = self.allocations.thread(thread);
+    fn activity(&self, position: usize) -> Option<ActivityId> {
+        let row = match &self.activities {
+            Some(rows) => rows.get(position).map(|&row| row as usize),
+            None => Some(position).filter(|&row| row < self.index.trace().activities.len()),
+        };
+        row.map(ActivityId::from_index)
+    }
+
+    fn owner(&self, activity: ActivityId) -> Option<NodeId> {
+        self.index.links().owner_node(activity)
+    }
+
+    /// Time of the allocator event at a position.
+    fn allocation(&self, position: usize) -> (usize, Ns) {
+        let row = self.allocations.row(position) as usize;
+        (row, self.index.trace().memory.start[row])
+    }
+}
+
+/// A walk over some of the nodes, depth first.
+struct Walk<'a, 't, F> {
+    inputs: &'a Inputs<'a, 't, F>,
+    stack: Vec<Open>,
+    /// Position of the next activity, and its owner; no owner when there is none left.
+    next_activity: usize,
+    next_owner: Option<NodeId>,
+    /// Positions of the allocator events to come on this thread, and the time of the first.
+    allocations: Range<usize>,
+    next_allocation: Ns,
+}
+
+impl<'a, 't, F: Filter> Walk<'a, 't, F> {
+    fn new(inputs: &'a Inputs<'a, 't, F>) -> Self {
+        Self { inputs, stack: Vec::new(), next_activity: 0, next_owner: None, allocations: 0..0, next_allocation: Ns::MAX }
+    }
+
+    fn run(mut self, nodes: Range<usize>, groups: &mut Groups<'_>) {
+        let (inputs, tree) = (self.inputs, self.inputs.index.tree());
+        self.seek_activity(NodeId(nodes.start as u32));
+        for thread in 0..inputs.index.trace().threads.len() {
             let thread = ThreadId::from_index(thread);
-            for node in tree.thread_nodes(thread).map(|node| NodeId(node as u32)) {
+            let of_thread = tree.thread_nodes(thread);
+            let wanted = nodes.start.max(of_thread.start)..nodes.end.min(of_thread.end);
+            if wanted.is_empty() {
+                continue;
+            }
+            // Where the thread is split, an event goes with the last node to start before it.
+            let start_of = |node: usize| (of_thread.start < node && node < of_thread.end).then(|| tree.start(NodeId(node as u32)));
+            self.enter_thread(thread, start_of(wanted.start));
+            let until = start_of(wanted.end);
+            for node in wanted.map(|node| NodeId(node as u32)) {
                 let (row, start, dur) = tree.event(node);
-                allocations.start = self.allocations_before(allocations.clone(), thread, Some(start));
+                if self.next_allocation < start {
+                    self.allocations_before(thread, Some(start), groups);
+                }
                 let parent = tree.parent(node);
                 while self.stack.last().is_some_and(|top| Some(top.node) != parent) {
                     self.close(groups);
@@ -157,50 +233,74 @@ impl<'a, 't, F: Filter> Walk<'a, 't, F> {
                 if let Some(outer) = self.stack.last_mut() {
                     outer.children += dur;
                 }
-                let own = Resources { cuda: self.device_time(node), ..Resources::default() };
+                let cuda = if self.next_owner == Some(node) { self.device_time(node) } else { Ns::ZERO };
+                let own = Resources { cuda, ..Resources::default() };
                 self.stack.push(Open { node, row, start, dur, children: Ns::ZERO, own, total: own });
             }
-            self.allocations_before(allocations, thread, None);
+            self.allocations_before(thread, until, groups);
             while !self.stack.is_empty() {
                 self.close(groups);
             }
         }
     }
 
-    /// Device time of the activities that a node owns. Nodes must be asked for in order.
-    fn device_time(&mut self, node: NodeId) -> Ns {
-        let links = self.index.links();
-        let mut sum = Ns::ZERO;
-        loop {
-            let row = match &self.activities {
-                Some(rows) => rows.get(self.next_activity).map(|&row| row as usize),
-                None => Some(self.next_activity).filter(|&row| row < self.index.trace().activities.len()),
-            };
-            let Some(activity) = row.map(ActivityId::from_index) else { return sum };
-            if links.owner_node(activity).is_some_and(|owner| owner > node) {
-                return sum;
-            }
-            if links.owner_node(activity).is_some() && self.filter.activity(activity) {
-                sum += duration(self.index, activity);
+    /// Goes on to the next activity of `first` or a later node.
+    fn seek_activity(&mut self, first: NodeId) {
+        self.next_owner = None;
+        while let Some(activity) = self.inputs.activity(self.next_activity) {
+            self.next_owner = self.inputs.owner(activity).filter(|&owner| owner >= first);
+            if self.next_owner.is_some() {
+                return;
             }
             self.next_activity += 1;
         }
     }
 
-    /// Gives the allocator events before `until` to the innermost open nodes that last until them. The open nodes include those that
-    /// ended but were not closed yet: an event at the very end of a node belongs to it.
-    fn allocations_before(&mut self, mut events: std::ops::Range<usize>, thread: ThreadId, until: Option<Ns>) -> usize {
-        let memory = &self.index.trace().memory;
-        for position in events.by_ref() {
-            let row = self.allocations.row(position) as usize;
-            let at = memory.start[row];
-            if until.is_some_and(|until| at >= until) {
-                return position;
+    /// Device time of the activities that a node owns. Nodes must be asked for in order.
+    fn device_time(&mut self, node: NodeId) -> Ns {
+        let inputs = self.inputs;
+        let mut sum = Ns::ZERO;
+        while self.next_owner == Some(node)
+            && let Some(activity) = inputs.activity(self.next_activity)
+        {
+            if inputs.filter.activity(activity) {
+                sum += duration(inputs.index, activity);
             }
-            if !self.filter.host(thread, at) {
+            self.next_activity += 1;
+            self.seek_activity(node);
+        }
+        sum
+    }
+
+    /// Goes to the first allocator event of a thread, at `from` or later.
+    fn enter_thread(&mut self, thread: ThreadId, from: Option<Ns>) {
+        self.allocations = self.inputs.allocations.thread(thread.index());
+        let is_before = |&position: &usize| from.is_some_and(|from| self.inputs.allocation(position).1 < from);
+        self.allocations.start += self.allocations.clone().take_while(is_before).count();
+        self.peek_allocation();
+    }
+
+    fn peek_allocation(&mut self) {
+        let next = self.allocations.clone().next();
+        self.next_allocation = next.map_or(Ns::MAX, |position| self.inputs.allocation(position).1);
+    }
+
+    /// Gives the allocator events before `until` to the innermost open nodes that last until them. The open nodes include those that
+    /// have ended since: an event at the very end of a node belongs to it.
+    fn allocations_before(&mut self, thread: ThreadId, until: Option<Ns>, groups: &mut Groups<'_>) {
+        let memory = &self.inputs.index.trace().memory;
+        while !self.allocations.is_empty() && until.is_none_or(|until| self.next_allocation < until) {
+            let (row, at) = self.inputs.allocation(self.allocations.start);
+            self.allocations.start += 1;
+            self.peek_allocation();
+            // What ended before has no more events and no more children.
+            while self.stack.last().is_some_and(|top| end_of(top.start, top.dur) < at) {
+                self.close(groups);
+            }
+            if !self.inputs.filter.host(thread, at) {
                 continue;
             }
-            if let Some(open) = self.stack.iter_mut().rev().find(|open| end_of(open.start, open.dur) >= at) {
+            if let Some(open) = self.stack.last_mut() {
                 let mut bytes = Resources::default();
                 match memory.place[row] {
                     MemoryPlace::Host => bytes.host_bytes = memory.bytes[row],
@@ -210,7 +310,6 @@ impl<'a, 't, F: Filter> Walk<'a, 't, F> {
                 open.total.add(bytes);
             }
         }
-        events.end
     }
 
     /// Puts the innermost open node in its group: all its descendants have passed.
@@ -219,14 +318,14 @@ impl<'a, 't, F: Filter> Walk<'a, 't, F> {
         if let Some(outer) = self.stack.last_mut() {
             outer.total.add(done.total);
         }
-        let inside = F::ALL || self.filter.node(done.node);
+        let inside = F::ALL || self.inputs.filter.node(done.node);
         if !inside && done.own == Resources::default() {
             return;
         }
         let Some(group) = groups.of_node(done.node, done.row, done.start) else { return };
         group.own.add(done.own);
         if inside {
-            let shared = self.index.tree().shared_child_time(done.node);
+            let shared = self.inputs.index.tree().shared_child_time(done.node);
             group.calls += 1;
             group.cpu += done.dur;
             group.self_cpu += done.dur - (done.children - shared);

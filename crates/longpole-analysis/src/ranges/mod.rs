@@ -151,9 +151,9 @@ fn rows(trace: &Trace, scope: &Scope, instances: &[Instance]) -> Vec<RangeRow> {
             let depth = if parent == NONE { 0 } else { paths[parent as usize].depth + 1 };
             paths.push(PathNode { name: name.to_owned(), parent, depth, children: Vec::new(), row: empty_row(name) });
             if parent == NONE {
-                roots.push(path)
+                roots.push(path);
             } else {
-                paths[parent as usize].children.push(path)
+                paths[parent as usize].children.push(path);
             }
             path
         });

@@ -148,15 +148,19 @@ fn nth_of_each_rank(trace: &Trace, mut instances: Vec<Instance>, step: u64) -> (
 /// Distinct range names in order of first mention, all numbered steps as one.
 fn range_names(trace: &Trace, ranks: Option<&[bool]>) -> Vec<String> {
     let mut seen = vec![false; trace.strings.len()];
+    let mut seen_step = false;
     let mut names: Vec<String> = Vec::new();
     for (row, name) in trace.ranges.name.iter().enumerate() {
-        if !seen[name.index()] && rank_is_in(ranks, trace.thread_rank(trace.ranges.thread[row])) {
-            seen[name.index()] = true;
-            let text = trace.strings.get(*name);
-            let text = if text.starts_with("ProfilerStep#") { "ProfilerStep*" } else { text };
-            if !names.iter().any(|known| known == text) {
-                names.push(text.to_owned());
-            }
+        if seen[name.index()] || !rank_is_in(ranks, trace.thread_rank(trace.ranges.thread[row])) {
+            continue;
+        }
+        seen[name.index()] = true;
+        let text = trace.strings.get(*name);
+        if !text.starts_with("ProfilerStep#") {
+            names.push(text.to_owned());
+        } else if !seen_step {
+            seen_step = true;
+            names.push("ProfilerStep*".to_owned());
         }
     }
     names

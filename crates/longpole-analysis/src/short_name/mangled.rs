@@ -35,12 +35,13 @@ fn length_prefixed(text: &str) -> Option<(&str, &str)> {
 fn first_type(arguments: &str) -> Option<&str> {
     let mut at = 0;
     while at < arguments.len() {
-        if arguments.as_bytes()[at].is_ascii_digit() && at > 0 && arguments.as_bytes()[at - 1] == b'_' {
-            if let Some((part, _)) = length_prefixed(&arguments[at..]) {
-                if part.len() > 2 && part.starts_with(|c: char| c.is_ascii_uppercase()) {
-                    return Some(part);
-                }
-            }
+        let follows_namespace = at > 0 && arguments.as_bytes()[at - 1] == b'_';
+        if follows_namespace
+            && let Some((part, _)) = length_prefixed(&arguments[at..])
+            && part.len() > 2
+            && part.starts_with(|c: char| c.is_ascii_uppercase())
+        {
+            return Some(part);
         }
         at += 1;
         while !arguments.is_char_boundary(at) {

@@ -8,6 +8,9 @@ use crate::index::{HostRow, NodeId};
 /// Kernels shorter than this cost more to launch than to run.
 pub(super) const SMALL_KERNEL: Ns = Ns::from_micros(5);
 
+/// Nothing is initialised in less; shorter calls are ordinary, whatever their share of a short trace.
+const SHORTEST_START_UP: Ns = Ns::from_micros(500);
+
 /// A host call of which a single one stands out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LongCall {
@@ -67,7 +70,9 @@ pub(super) struct Evidence {
     pub(super) memory_calls: MemoryCalls,
     /// Single host calls during which the device idled for most of the time, longest first.
     pub(super) long_calls: Vec<LongCall>,
-    /// Part of the wall in which the busiest host thread was in no operator and no call.
+    /// The longest gap of a device.
+    pub(super) largest_gap_ns: Ns,
+    /// Part of the wall in which no host thread was in an operator or call. Absent with several ranks, or without host work.
     pub(super) outside_ns: Option<Ns>,
     /// Communication time by rank, most first. Only with several ranks.
     pub(super) comm_by_rank: Vec<(u32, Ns)>,
@@ -145,6 +150,7 @@ impl Evidence {
                 && start > end
             {
                 idle.push(Interval { start: end, end: start });
+                self.largest_gap_ns = self.largest_gap_ns.max(start - end);
                 if let Some(call) = tables.index.links().call(ActivityId::from_index(row)) {
                     let launched = trace.api_calls.start[call.index()].min(start);
                     self.starved_ns += (launched - end).max(Ns::ZERO);
@@ -195,32 +201,41 @@ impl Evidence {
     fn host_side(&mut self, tables: &Tables<'_, '_>, busy: &[IntervalSet]) {
         let (tree, trace) = (tables.index.tree(), tables.index.trace());
         let mut child_time = vec![Ns::ZERO; tree.len()];
-        // Time inside the outermost operators and calls of each thread, ranges not counted.
-        let mut inside = vec![Ns::ZERO; trace.threads.len()];
-        let mut under_work = vec![false; tree.len()];
+        let mut range_time = vec![Ns::ZERO; tree.len()];
         for node in tree.nodes() {
-            let is_range = matches!(tree.row(node), HostRow::Range(_));
-            let duration = tree.times(node).1;
-            let parent = tree.parent(node);
-            let covered = parent.is_some_and(|parent| under_work[parent.index()]);
-            under_work[node.index()] = covered || !is_range;
-            if let Some(parent) = parent {
+            if let Some(parent) = tree.parent(node) {
+                let duration = tree.times(node).1;
                 child_time[parent.index()] += duration;
+                if matches!(tree.row(node), HostRow::Range(_)) {
+                    range_time[parent.index()] += duration;
+                }
             }
-            if !covered && !is_range && tables.scope.includes_node(tables.index, node) {
-                inside[tree.thread(node).index()] += duration;
+        }
+        // Outermost operators and calls. An operator that is little but a range (a compiled region) is looked through: its time is
+        // Python unless something inside says otherwise.
+        let mut inside = Vec::new();
+        let mut covered = vec![false; tree.len()];
+        for node in tree.nodes() {
+            let (start, duration) = tree.times(node);
+            let around = tree.parent(node).is_some_and(|parent| covered[parent.index()]);
+            let is_range = matches!(tree.row(node), HostRow::Range(_));
+            let wraps_range = range_time[node.index()].get() > duration.get() / 2;
+            covered[node.index()] = around || !(is_range || wraps_range);
+            if covered[node.index()] && !around && tables.scope.includes_node(tables.index, node) {
+                inside.push(Interval::new(start, duration));
             }
         }
         let wall = tables.totals.wall_ns;
-        let host_thread = inside.iter().copied().max().filter(|&time| time > Ns::ZERO);
-        self.outside_ns = host_thread.filter(|_| trace.ranks.len() <= 1).map(|time| (wall - time).max(Ns::ZERO));
+        if trace.ranks.len() <= 1 && !inside.is_empty() {
+            self.outside_ns = Some((wall - IntervalSet::from_unsorted(inside).total()).max(Ns::ZERO));
+        }
 
         // Only calls of this length are worth looking at, and there are few of them.
-        let threshold = Ns(wall.get() / 10);
+        let threshold = Ns(wall.get() / 50).max(SHORTEST_START_UP);
         let mut candidates: Vec<(Ns, NodeId)> = Vec::new();
         for node in tree.nodes() {
             let (start, duration) = tree.times(node);
-            if duration < threshold || threshold == Ns::ZERO || !tables.scope.includes_node(tables.index, node) {
+            if duration < threshold || !tables.scope.includes_node(tables.index, node) {
                 continue;
             }
             let name = trace.strings.get(tree.name(node));
@@ -238,7 +253,7 @@ impl Evidence {
             }
         }
         candidates.sort_by_key(|&(own, node)| (std::cmp::Reverse(own), node));
-        candidates.truncate(4);
+        candidates.truncate(8);
         self.long_calls = candidates.into_iter().filter_map(|(own, node)| long_call(tables, node, own)).collect();
     }
 }
@@ -273,12 +288,16 @@ fn blocks(name: &str) -> bool {
 
 /// Operators that wait for other processes or stand for a whole step.
 fn waits_or_frames(name: &str) -> bool {
-    name.starts_with("enumerate(DataLoader)") || name.starts_with("ProfilerStep") || name.to_ascii_lowercase().contains("wait")
+    name.starts_with("enumerate(DataLoader)")
+        || name.starts_with("ProfilerStep")
+        || name == "record_param_comms"
+        || name.to_ascii_lowercase().contains("wait")
 }
 
 /// Runtime and driver calls that get or return memory.
 fn manages_memory(name: &str) -> bool {
-    const WITH_PREFIX: &[&str] = &["Malloc", "Free", "HostAlloc", "HostMalloc", "HostFree", "MemAlloc", "MemFree", "MemCreate", "MemMap", "MemUnmap"];
+    const WITH_PREFIX: &[&str] =
+        &["Malloc", "Free", "HostAlloc", "HostMalloc", "HostFree", "MemAlloc", "MemFree", "MemCreate", "MemMap", "MemUnmap"];
     let rest = ["cuda", "hip", "cu"].iter().find_map(|prefix| name.strip_prefix(prefix));
     rest.is_some_and(|rest| WITH_PREFIX.iter().any(|part| rest.starts_with(part)))
 }

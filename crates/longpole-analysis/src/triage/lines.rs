@@ -4,7 +4,7 @@ use longpole_trace::{Ns, Trace};
 
 use super::evidence::Evidence;
 use super::rules::is_users;
-use super::text::{clip, count, percent, percent_of, time};
+use super::text::{clip, count, counted, list, percent, percent_of, time};
 use super::{Hardware, HardwareDevice, Tables};
 use crate::families::Family;
 use crate::ops::{OpRow, OpRowKind};
@@ -17,14 +17,14 @@ pub(super) fn workload(tables: &Tables<'_, '_>, evidence: &Evidence) -> String {
     parts.push(ranges(tables).unwrap_or_else(|| "not named in the trace (no ranges)".to_owned()));
     parts.extend(tokens(tables).or_else(|| matmul_type(tables)));
     if let Some(row) = tables.ops.rows.iter().find(|row| row.name.starts_with("Torch-Compiled Region")) {
-        parts.push(format!("torch.compile ({} region calls)", count(row.calls)));
+        parts.push(format!("torch.compile ({})", counted(row.calls, "region call")));
     }
     if tables.ops.rows.iter().any(|row| row.name.starts_with("autograd::engine::evaluate_function")) {
         parts.push("with backward pass".to_owned());
     }
     let replays = &evidence.replays;
     if replays.launches > 0 {
-        parts.push(format!("{} graph replays ({} device activities)", count(replays.launches), count(replays.activities)));
+        parts.push(format!("{} of {}", counted(replays.launches, "graph replay"), counted(replays.activities / replays.launches, "node")));
     }
     parts.extend(rank_text(trace));
     parts.join("; ")
@@ -33,18 +33,32 @@ pub(super) fn workload(tables: &Tables<'_, '_>, evidence: &Evidence) -> String {
 /// Range names with counts, without those that only wrap others.
 fn ranges(tables: &Tables<'_, '_>) -> Option<String> {
     const SHOWN: usize = 4;
+    const ROOM: usize = 90;
     let rows = tables.ranges;
     let own: Vec<&RangeRow> = rows.iter().filter(|row| is_users(&row.name) && !wraps(row, rows)).collect();
-    let shown: Vec<String> = own.iter().take(SHOWN).map(|row| format!("{} x{}", clip(&row.name), count(row.calls))).collect();
-    let more = own.len().saturating_sub(SHOWN);
-    let more = if more > 0 { format!(" and {more} more ranges") } else { String::new() };
-    (!shown.is_empty()).then(|| format!("{}{more}", shown.join(", ")))
+    let mut text = String::new();
+    let mut shown = 0;
+    for row in own.iter().take(SHOWN) {
+        let item = format!("{} x{}", clip(&row.name), count(row.calls));
+        if shown > 0 && text.len() + item.len() > ROOM {
+            break;
+        }
+        text.push_str(if shown > 0 { ", " } else { "" });
+        text.push_str(&item);
+        shown += 1;
+    }
+    if own.len() > shown {
+        let more = counted((own.len() - shown) as u64, "more range");
+        text.push_str(" and ");
+        text.push_str(&more);
+    }
+    (shown > 0).then_some(text)
 }
 
-/// A range that is called once and spends nearly all its time in one repeated range inside is a loop around steps.
+/// A range that is called once and spends nearly all its time in one range inside is a loop around steps.
 fn wraps(row: &RangeRow, rows: &[RangeRow]) -> bool {
     let is_inside = |inner: &&RangeRow| inner.parents.last() == Some(&row.name) && inner.parents[..inner.parents.len() - 1] == row.parents;
-    row.calls == 1 && rows.iter().filter(is_inside).any(|inner| inner.calls > 1 && inner.cpu_ns.get() >= row.cpu_ns.get() / 10 * 9)
+    row.calls == 1 && rows.iter().filter(is_inside).any(|inner| is_users(&inner.name) && inner.cpu_ns.get() >= row.cpu_ns.get() / 10 * 9)
 }
 
 /// Batch, tokens and type from the inputs of `aten::embedding`: the weights, then the token ids.
@@ -53,33 +67,61 @@ fn tokens(tables: &Tables<'_, '_>) -> Option<String> {
     let ops = &trace.host_ops;
     let embedding = trace.strings.find("aten::embedding")?;
     let mut seen: Vec<(Vec<u64>, u64)> = Vec::new();
-    let mut weights = None;
-    for row in (0..ops.len()).filter(|&row| ops.name[row] == embedding && tables.scope.includes_host(trace, ops.thread[row], ops.start[row])) {
+    let mut table: Vec<u64> = Vec::new();
+    let mut element = None;
+    let mut types_read = false;
+    for row in
+        (0..ops.len()).filter(|&row| ops.name[row] == embedding && tables.scope.includes_host(trace, ops.thread[row], ops.start[row]))
+    {
         let shapes = trace.strings.get(ops.shapes(row)?);
         let mut lists = shapes.trim_start_matches('[').split(']').map(numbers);
-        let (table, ids) = (lists.next()?, lists.next()?);
-        if table.len() != 2 || ids.is_empty() {
+        let (weights, ids) = (lists.next()?, lists.next()?);
+        if weights.len() != 2 || ids.is_empty() {
             return None;
+        }
+        // Positions and token types have tables of their own; tokens have the largest.
+        if table.first() < weights.first() {
+            table = weights;
+            seen.clear();
+            types_read = false;
+        } else if table != weights {
+            continue;
+        }
+        if !std::mem::replace(&mut types_read, true) {
+            element = ops.types(row).and_then(|types| first_type(trace.strings.get(types)));
         }
         match seen.iter_mut().find(|(known, _)| *known == ids) {
             Some((_, calls)) => *calls += 1,
             None => seen.push((ids, 1)),
         }
-        weights.get_or_insert((table, ops.types(row).and_then(|types| first_type(trace.strings.get(types)))));
     }
-    let (_, element) = weights?;
-    let said: Vec<String> = seen.iter().take(3).map(|(ids, calls)| token_text(ids, *calls)).collect();
-    let more = if seen.len() > 3 { format!(" and {} more shapes", seen.len() - 3) } else { String::new() };
+    if seen.is_empty() {
+        return None;
+    }
+    let batch = seen[0].0.first().copied().filter(|&batch| seen.iter().all(|(ids, _)| ids.len() == 2 && ids[0] == batch));
+    let said: Vec<String> = seen.iter().take(3).map(|(ids, calls)| token_text(ids, *calls, batch.is_some())).collect();
+    let batch = batch.map_or_else(String::new, |batch| format!("batch {}: ", count(batch)));
+    let more = if seen.len() > 3 { format!(" and {}", counted(seen.len() as u64 - 3, "more shape")) } else { String::new() };
     let element = element.map_or_else(String::new, |element| format!("; {element} weights"));
-    Some(format!("{}{more}{element}", said.join(", ")))
+    let passes: u64 = seen.iter().map(|&(_, calls)| calls).sum();
+    let attention = tables.ops.rows.iter().find(|row| row.name == "aten::scaled_dot_product_attention").map_or(0, |row| row.calls);
+    // Every pass looks its tokens up once. Most models attend once a layer, but that is not for this line to say.
+    let attention = if attention > 0 && attention % passes == 0 {
+        format!("; {} a pass", counted(attention / passes, "attention call"))
+    } else {
+        String::new()
+    };
+    Some(format!("{batch}{}{more}{element}{attention}", said.join(", ")))
 }
 
-fn token_text(ids: &[u64], calls: u64) -> String {
+fn token_text(ids: &[u64], calls: u64, batch_is_said: bool) -> String {
     let times = if calls > 1 { format!(" x{}", count(calls)) } else { String::new() };
     match *ids {
-        [batch, 1] => format!("batch {}, 1 token a step{times}", count(batch)),
-        [batch, length] => format!("batch {}, {} tokens{times}", count(batch), count(length)),
-        _ => format!("{} tokens in one batch{times}", count(ids.iter().product())),
+        [batch, length] => {
+            let batch = if batch_is_said { String::new() } else { format!("batch {} of ", count(batch)) };
+            format!("{batch}{}{times}", counted(length, "token"))
+        }
+        _ => format!("{} in one batch{times}", counted(ids.iter().fold(1, |product: u64, &side| product.saturating_mul(side)), "token")),
     }
 }
 
@@ -90,7 +132,8 @@ fn numbers(text: &str) -> Vec<u64> {
 
 /// The first of the input types, in short.
 fn first_type(types: &str) -> Option<&str> {
-    let first = types.trim_start_matches('[').split(',').next()?.trim_matches(|c: char| c == '"' || c == '\'' || c == ']' || c.is_whitespace());
+    let first =
+        types.trim_start_matches('[').split(',').next()?.trim_matches(|c: char| c == '"' || c == '\'' || c == ']' || c.is_whitespace());
     match first {
         "" | "Scalar" | "ScalarList" | "TensorList" => None,
         "c10::BFloat16" => Some("bf16"),
@@ -119,7 +162,10 @@ fn matmul_type(tables: &Tables<'_, '_>) -> Option<String> {
             }
         }
     }
-    seen.into_iter().max_by_key(|&(_, calls)| calls).map(|(element, _)| format!("{element} matrix products"))
+    seen.sort_by_key(|&(_, calls)| std::cmp::Reverse(calls));
+    let most = seen.first()?.1;
+    let common: Vec<&str> = seen.iter().filter(|&&(_, calls)| calls >= most / 4).take(3).map(|&(element, _)| element).collect();
+    Some(format!("{} matrix products", common.join(" and ")))
 }
 
 fn rank_text(trace: &Trace) -> Option<String> {
@@ -133,7 +179,7 @@ fn rank_text(trace: &Trace) -> Option<String> {
 }
 
 /// Which devices, and the software versions.
-pub(super) fn hardware(hardware: &Hardware) -> String {
+pub(super) fn hardware(hardware: &Hardware, platform: &str) -> String {
     let active: Vec<&HardwareDevice> = hardware.devices.iter().filter(|device| device.active).collect();
     let idle = hardware.devices.len() - active.len();
     let shown: Vec<&HardwareDevice> = if active.is_empty() { hardware.devices.iter().collect() } else { active.clone() };
@@ -155,9 +201,9 @@ pub(super) fn hardware(hardware: &Hardware) -> String {
         parts.push(format!("{idle} more without activity"));
     }
     match (&hardware.cuda, &hardware.driver) {
-        (Some(runtime), Some(driver)) => parts.push(format!("runtime {runtime}, driver {driver}")),
-        (Some(runtime), None) => parts.push(format!("runtime {runtime}")),
-        (None, Some(driver)) => parts.push(format!("driver {driver}")),
+        (Some(runtime), Some(driver)) => parts.push(format!("{platform} runtime {runtime}, driver for {driver}")),
+        (Some(runtime), None) => parts.push(format!("{platform} runtime {runtime}")),
+        (None, Some(driver)) => parts.push(format!("driver for {platform} {driver}")),
         (None, None) => parts.push("versions not recorded".to_owned()),
     }
     parts.join("; ")
@@ -197,17 +243,13 @@ pub(super) fn top_cuda_time(tables: &Tables<'_, '_>) -> String {
     let mut rows: Vec<(&OpRow, Ns)> =
         tables.ops.rows.iter().filter_map(|row| Some((row, row.self_cuda_ns?))).filter(|&(_, time)| time > Ns::ZERO).collect();
     rows.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.name.cmp(&b.0.name)));
-    let top: Vec<String> = rows
-        .iter()
-        .take(SHOWN)
-        .map(|&(row, own)| {
-            let family = main_family(tables, row).map_or_else(String::new, |family| format!(", {}", family.name()));
-            let share = percent(own, total).unwrap_or_default();
-            let unit = if row.kind == OpRowKind::NoOperator { "launches" } else { "calls" };
-            format!("{} {share} ({} {unit}{family})", clip(&row.name), count(row.calls))
-        })
-        .collect();
-    if top.is_empty() { head } else { format!("{head}: {}", top.join(", ")) }
+    let top = rows.iter().map(|&(row, own)| {
+        let family = main_family(tables, row).map_or_else(String::new, |family| format!(", {}", family.name()));
+        let share = percent(own, total).unwrap_or_default();
+        let unit = if row.kind == OpRowKind::NoOperator { "launch" } else { "call" };
+        format!("{} {share} ({}{family})", clip(&row.name), counted(row.calls, unit))
+    });
+    if rows.is_empty() { head } else { list(&format!("{head}: "), top, SHOWN) }
 }
 
 /// The family in which an operator's kernels spend most time.
@@ -228,7 +270,14 @@ pub(super) fn top_host_cost(tables: &Tables<'_, '_>, evidence: &Evidence) -> Str
     let mut parts = Vec::new();
     match (totals.gpu_idle_ns, totals.gpu_span_ns()) {
         (Some(idle), Some(span)) if span > Ns::ZERO => {
-            parts.push(format!("GPU idle {} of its span", percent(idle, span).unwrap_or_default()));
+            // One long gap is another matter than many short ones.
+            let gap = evidence.largest_gap_ns;
+            let gap = if gap.get() > idle.get() / 2 && idle.get() > span.get() / 10 {
+                format!(", {} in one gap", time(gap))
+            } else {
+                String::new()
+            };
+            parts.push(format!("GPU idle {} of its span{gap}", percent(idle, span).unwrap_or_default()));
         }
         (None, _) => parts.push("no device activity recorded".to_owned()),
         _ => {}
@@ -245,20 +294,16 @@ pub(super) fn top_host_cost(tables: &Tables<'_, '_>, evidence: &Evidence) -> Str
     }
     // Several ranks run side by side: their host times add up to more than the wall, so the share is of their sum.
     let several = tables.index.trace().ranks.len() > 1;
-    let (whole, of) = if several { (tables.ops.self_cpu_total_ns, "self CPU") } else { (totals.wall_ns, "wall") };
-    let top: Vec<String> = rows
-        .iter()
-        .take(SHOWN)
-        .map(|&(row, own)| {
-            let share = percent(own, whole).unwrap_or_default();
-            let single = evidence.long_calls.iter().find(|call| call.name == row.name && call.calls > 1);
-            let single = single.map_or_else(String::new, |call| format!(", {} in one", time(call.self_ns)));
-            format!("{} {share} ({} calls{single})", clip(&row.name), count(row.calls))
-        })
-        .collect();
-    parts.push(format!("top self CPU, of {of}: {}", top.join(", ")));
+    let (whole, of) = if several { (tables.ops.self_cpu_total_ns, "its sum") } else { (totals.wall_ns, "wall") };
     if let Some(outside) = evidence.outside_ns.filter(|_| totals.host_ops > 0) {
-        parts.push(format!("outside operators and calls {}", percent(outside, totals.wall_ns).unwrap_or_default()));
+        parts.push(format!("host outside operators and calls {} of wall", percent(outside, totals.wall_ns).unwrap_or_default()));
     }
-    parts.join("; ")
+    let top = rows.iter().map(|&(row, own)| {
+        let share = percent(own, whole).unwrap_or_default();
+        let single = evidence.long_calls.iter().find(|call| call.name == row.name && call.calls > 1);
+        let single = single.map_or_else(String::new, |call| format!(", {} in one", time(call.self_ns)));
+        format!("{} {share} ({}{single})", clip(&row.name), counted(row.calls, "call"))
+    });
+    parts.push(String::new());
+    list(&format!("{}top self CPU, of {of}: ", parts.join("; ")), top, SHOWN)
 }

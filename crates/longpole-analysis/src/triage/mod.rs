@@ -112,16 +112,17 @@ struct Tables<'a, 't> {
 /// The first pass over a scope.
 pub fn triage(index: &TraceIndex<'_>, scope: &Scope, options: &TriageOptions) -> Triage {
     let hardware = hardware(index.trace());
-    let totals = totals(index, scope);
-    let ops = op_table(index, scope, GroupBy::Name);
-    let families = family_table(index, scope);
-    let kernels = kernel_table(index, scope);
-    let ranges = range_table(index, scope);
+    // All tables need the links, and only the links need work; the tables then fill two threads about evenly.
+    index.links();
+    let ((totals, families, kernels), (ops, ranges)) = rayon::join(
+        || (totals(index, scope), family_table(index, scope), kernel_table(index, scope)),
+        || (op_table(index, scope, GroupBy::Name), range_table(index, scope)),
+    );
     let tables = Tables { index, scope, totals: &totals, ops: &ops, families: &families, kernels: &kernels, ranges: &ranges };
     let evidence = Evidence::gather(&tables);
     let report = Report {
         workload: options.workload.as_deref().map_or_else(|| lines::workload(&tables, &evidence), text::one_line),
-        hardware: lines::hardware(&hardware),
+        hardware: lines::hardware(&hardware, if uses_hip(index.trace()) { "HIP" } else { "CUDA" }),
         top_cuda_time: lines::top_cuda_time(&tables),
         top_host_cost: lines::top_host_cost(&tables, &evidence),
         next_experiment: rules::next_experiment(&tables, &evidence),
@@ -155,6 +156,12 @@ fn hardware(trace: &Trace) -> Hardware {
         driver: versions.cuda_driver.clone().or_else(|| versions.hip_driver.clone()),
         cuda: versions.cuda_runtime.clone().or_else(|| versions.hip_runtime.clone()),
     }
+}
+
+/// Whether the versions a trace names are HIP's.
+fn uses_hip(trace: &Trace) -> bool {
+    let versions = &trace.versions;
+    versions.cuda_runtime.is_none() && versions.cuda_driver.is_none() && (versions.hip_runtime.is_some() || versions.hip_driver.is_some())
 }
 
 /// The rank of a device as users number it.

@@ -6,7 +6,7 @@
 //! | `record_cuda` | there is no device activity |
 //! | `graph_capture` | at least 20 launch calls, 90 % of them without device work, and a graph was captured |
 //! | `kernels_missing` | at least 20 launch calls, half of them without device work |
-//! | `cold_start` | one host call, waiting and children excluded, takes 25 % of the wall while the device idles, and is 10 times the median of its name (or the only one) |
+//! | `cold_start` | one host call, waiting and children excluded, takes 25 % of the wall (and 0.5 ms) while the device idles, and is 10 times the median of its name (or the only one) |
 //! | `too_little` | fewer than 10 device activities |
 //! | `copies` | copies and fills with no kernel running take 30 % of the device span |
 //! | `communication` | collectives with no other kernel running take 20 % of the device span |
@@ -18,6 +18,7 @@
 //! | `one_operator` | one operator owns 40 % of device time |
 //! | `one_kernel` | one kernel takes 25 % of device time |
 //! | `top_family` | otherwise: the largest family |
+//! | `record` | nothing above: the device work has no length |
 //!
 //! The device span is first start to last end of device work, summed over devices, so that start-up and the last
 //! synchronisation are in no share of it. Being late with launches is judged against the launch of the work that ends each gap: a graph
@@ -27,7 +28,7 @@
 use longpole_trace::Ns;
 
 use super::evidence::{Evidence, LongCall};
-use super::text::{clip, count, fraction, percent, percent_of, time};
+use super::text::{clip, clip_kernel, count, counted, fraction, percent, percent_of, time};
 use super::{NextExperiment, Tables};
 use crate::families::Family;
 use crate::kernels::KernelRow;
@@ -94,7 +95,8 @@ pub(super) fn next_experiment(tables: &Tables<'_, '_>, evidence: &Evidence) -> N
         device_time: tables.ops.self_cuda_total_ns.unwrap_or_default(),
     };
     let chosen = RULES.iter().find_map(|&(code, rule)| rule(&facts).map(|text| NextExperiment { code, text }));
-    chosen.unwrap_or_else(|| NextExperiment { code: "record", text: "record again: the trace has device work of no length only".to_owned() })
+    chosen
+        .unwrap_or_else(|| NextExperiment { code: "record", text: "record again: the trace has device work of no length only".to_owned() })
 }
 
 fn empty(facts: &Facts<'_, '_>) -> Option<String> {
@@ -109,9 +111,9 @@ fn record_cuda(facts: &Facts<'_, '_>) -> Option<String> {
     }
     if facts.evidence.launch_calls > 0 {
         return Some(format!(
-            "record the device: {} launch calls are here but no device activity; profile with ProfilerActivity.CUDA and no counter or range \
-             profiling, then read the GPU busy share",
-            count(facts.evidence.launch_calls)
+            "record the device: {} but no device activity; profile with ProfilerActivity.CUDA and no counter or range profiling, then read the \
+             GPU busy share",
+            counted(facts.evidence.launch_calls, "launch call")
         ));
     }
     let top = top_host_row(facts).map_or_else(String::new, |(row, time)| {
@@ -149,11 +151,11 @@ fn kernels_missing(facts: &Facts<'_, '_>) -> Option<String> {
 fn cold_start(facts: &Facts<'_, '_>) -> Option<String> {
     let call = facts.evidence.long_calls.iter().find(|call| fraction(call.self_ns, facts.wall) >= COLD_SHARE)?;
     let LongCall { name, inside, self_ns, calls } = call;
-    let place = inside.as_ref().map_or_else(String::new, |op| format!(" (in {})", clip(op)));
-    let others = if *calls > 1 { format!(", one of {}", count(*calls)) } else { String::new() };
-    let ranks = if facts.tables.totals.comm_busy_ns.is_some_and(|time| time > Ns::ZERO) { " and compare the ranks" } else { "" };
+    let place = inside.as_ref().map_or_else(String::new, |op| format!(" in {}", clip(op)));
+    let others = if *calls > 1 { format!(" (one of {})", count(*calls)) } else { String::new() };
+    let ranks = if facts.tables.totals.comm_busy_ns.is_some_and(|time| time > Ns::ZERO) { ", then compare ranks" } else { "" };
     Some(format!(
-        "warm up first: a single {}{place} call{others} takes {} of {} wall with the GPU idle: start-up, not steady state; record later \
+        "warm up first: one call of {}{place}{others} takes {} of {} wall with the GPU idle: start-up, not steady state; record later \
          steps{ranks}",
         clip(name),
         time(*self_ns),
@@ -164,9 +166,9 @@ fn cold_start(facts: &Facts<'_, '_>) -> Option<String> {
 fn too_little(facts: &Facts<'_, '_>) -> Option<String> {
     let activities: u64 = facts.tables.totals.devices.iter().map(|device| device.activities).sum();
     (activities < FEW_ACTIVITIES).then(|| {
-        let noun = if activities == 1 { "activity" } else { "activities" };
         format!(
-            "record more: {activities} device {noun} ({}) in {} is too little to judge; profile several whole steps and read busy over span",
+            "record more: {} ({}) in {} is too little to judge; profile several whole steps and read busy over span",
+            format_args!("{} of device work", counted(activities, "piece")),
             time(facts.busy),
             time(facts.wall)
         )
@@ -179,18 +181,17 @@ fn copies(facts: &Facts<'_, '_>) -> Option<String> {
         return None;
     }
     let row = facts.tables.kernels.iter().find(|row| matches!(row.family, Family::Memcpy | Family::Memset))?;
-    let by = row.owners.first().map_or_else(String::new, |owner| format!(" from {}", clip(&owner.name)));
+    let by = row.owners.first().map_or_else(String::new, |owner| format!(" by {}", clip(&owner.name)));
     let fix = if facts.evidence.pageable_ns.get() >= exposed.get() / 2 {
-        "pin the host buffers or keep the data on the GPU"
+        "pin host buffers or keep data on the GPU"
     } else {
-        "drop, batch or overlap these copies"
+        "drop, batch or overlap them"
     };
     Some(format!(
-        "copies first: with no kernel running they take {} of the GPU span ({}), most in {} ({}){by}; {fix}, then measure exposed copy time",
+        "copies first: they are alone on the GPU {} of its span ({}), mostly {}{by}; {fix}, then measure exposed copy time",
         percent(exposed, facts.span)?,
         time(exposed),
-        clip(&row.name),
-        time(row.cuda_ns)
+        clip(&row.name)
     ))
 }
 
@@ -204,14 +205,14 @@ fn communication(facts: &Facts<'_, '_>) -> Option<String> {
     if let (Some((most, most_time)), Some((least, least_time))) = (ranks.first(), ranks.last()) {
         return Some(format!(
             "collectives with nothing beside them take {share} of the GPU span, waiting included: rank {least} spends {} in them, rank {most} \
-             {}; find what makes rank {least} late, measure both again",
+             {}; find what makes rank {least} late, then compare again",
             time(*least_time),
             time(*most_time)
         ));
     }
     Some(format!(
-        "collectives with nothing beside them take {share} of the GPU span ({}), waiting for other ranks included: load all ranks, compare \
-         their collective times, and look at the rank with the least",
+        "collectives with nothing beside them take {share} of the GPU span ({}), waiting included: load all ranks, compare their collective \
+         times, and look at the rank with the least",
         time(exposed)
     ))
 }
@@ -221,10 +222,10 @@ fn allocation(facts: &Facts<'_, '_>) -> Option<String> {
     let holds = calls.calls >= MEMORY_CALLS && fraction(calls.idle_ns, facts.wall) >= MEMORY_SHARE;
     holds.then(|| {
         format!(
-            "stop allocating in the loop: {} memory calls (most time in {}) hold the host for {} of the wall with the GPU idle; use the \
-             caching allocator or reuse buffers, then measure GPU idle",
+            "stop allocating in the loop: {} memory calls, mostly {}, hold the host {} of the wall with the GPU idle; use the caching allocator \
+             or reuse buffers, then measure GPU idle",
             count(calls.calls),
-            calls.name,
+            clip(&calls.name),
             percent_of(fraction(calls.idle_ns, facts.wall))
         )
     })
@@ -234,8 +235,8 @@ fn data_loading(facts: &Facts<'_, '_>) -> Option<String> {
     let waited = facts.evidence.loader_ns;
     (fraction(waited, facts.span) >= LOADER_SHARE).then(|| {
         format!(
-            "feed the GPU: it idles {} of its span ({}) while enumerate(DataLoader) is waited for; add workers, pinned memory and prefetch, \
-             then measure idle per step",
+            "feed the GPU: it idles {} of its span ({}) while enumerate(DataLoader) runs; add workers, pinned memory and prefetch, then measure \
+             idle per step",
             percent_of(fraction(waited, facts.span)),
             time(waited)
         )
@@ -248,9 +249,9 @@ fn record_cpu(facts: &Facts<'_, '_>) -> Option<String> {
     }
     let top = facts.tables.kernels.first()?;
     Some(format!(
-        "record operators: with ProfilerActivity.CPU the launches have owners; the GPU is busy {} of its span and {} ({}) takes {} of its time",
+        "record operators too (ProfilerActivity.CPU), to see who launches what; the GPU is busy {} of its span, {} ({}) is {} of its time",
         percent(facts.busy, facts.span)?,
-        clip(&top.short_name),
+        clip_kernel(&top.short_name),
         top.family.name(),
         percent(top.cuda_ns, facts.device_time)?
     ))
@@ -265,25 +266,27 @@ fn host_bound(facts: &Facts<'_, '_>) -> Option<String> {
     let fix = if facts.evidence.replays.device_ns.get() > facts.busy.get() / 2 {
         "launch the next graph before the last one ends"
     } else if is_compiled(facts) {
-        "it is compiled already, so add CUDA graphs (mode=reduce-overhead)"
+        "it is compiled already, so add CUDA graphs"
     } else {
         "try CUDA graphs or torch.compile"
     };
-    let profiler = if facts.tables.index.trace().recorded.stacks { "profiler with stacks included" } else { "profiler included" };
+    // Recording slows the host down, more so with stacks: host times are not those of a plain run.
+    let profiler = if facts.tables.index.trace().recorded.stacks { "profiler and stacks included" } else { "profiler included" };
     let subject = host_bound_range(facts).and_then(|row| {
         let calls = i64::try_from(row.calls).ok().filter(|&calls| calls > 0)?;
         Some(format!(
-            "one {} takes {} of host ({profiler}) for {} of GPU work and {} kernels",
+            "one {} costs {} of host ({profiler}) for {} of GPU in {}",
             clip(&row.name),
             time(Ns(row.cpu_ns.get() / calls)),
             time(Ns(row.gpu_busy_ns?.get() / calls)),
-            count(row.kernels / row.calls)
+            counted(row.kernels / row.calls, "kernel")
         ))
     });
     let subject = subject.unwrap_or_else(|| {
-        format!("{} launches, {} of GPU work in {} ({profiler})", count(facts.tables.totals.launches), time(facts.busy), time(facts.span))
+        let launches = counted(facts.tables.totals.launches, "launch");
+        format!("{launches} in {} ({profiler}) for {} of GPU", time(facts.span), time(facts.busy))
     });
-    Some(format!("host-bound: for {share} of its span the GPU waits to be given work; {subject}; {fix}, then measure busy over span"))
+    Some(format!("host-bound: the GPU waits for work {share} of its span; {subject}; {fix}, then measure busy/span"))
 }
 
 /// The range in which most host time passes beyond the device time it causes: of those that repeat, if they matter.
@@ -311,14 +314,14 @@ fn many_tiny_kernels(facts: &Facts<'_, '_>) -> Option<String> {
     }
     let replays = &evidence.replays;
     let launched = if replays.device_ns.get() > kernel_time.get() / 2 {
-        format!(" from {} graph replays", count(replays.launches))
+        format!(" from {}", counted(replays.launches, "graph replay"))
     } else {
         String::new()
     };
-    let family = small_family(facts).map_or_else(String::new, |family| format!(" ({} first)", family.name()));
+    let family = small_family(facts).map_or_else(String::new, |family| format!(" {}", family.name()));
     Some(format!(
-        "fuse kernels: {}{launched}, median {}; those under 5 us take {} of kernel time while the GPU is busy {} of its span; fuse \
-         neighbours{family} and count kernels and busy per step again",
+        "fuse kernels: {}{launched}, median {}; those under 5 us take {} of kernel time, the GPU is busy {} of its span; fuse{family} \
+         neighbours, then count kernels per step",
         count(totals.kernels),
         time(evidence.median_kernel_ns),
         percent(evidence.small_kernels_ns, kernel_time)?,
@@ -326,14 +329,14 @@ fn many_tiny_kernels(facts: &Facts<'_, '_>) -> Option<String> {
     ))
 }
 
-fn is_kernel(row: &&KernelRow) -> bool {
+fn is_kernel(row: &KernelRow) -> bool {
     !matches!(row.family, Family::Memcpy | Family::Memset)
 }
 
 /// The family with most time in kernels that are small on the median. Matrix products and attention are not fused away.
 fn small_family(facts: &Facts<'_, '_>) -> Option<Family> {
     let mut sums = vec![Ns::ZERO; Family::ALL.len()];
-    for row in facts.tables.kernels.iter().filter(is_kernel) {
+    for row in facts.tables.kernels.iter().filter(|row| is_kernel(row)) {
         let fusable = !matches!(row.family, Family::Gemm | Family::Attention | Family::Communication | Family::Other);
         if fusable && row.median_ns < super::evidence::SMALL_KERNEL {
             sums[row.family as usize] += row.cuda_ns;
@@ -355,28 +358,28 @@ fn one_operator(facts: &Facts<'_, '_>) -> Option<String> {
     });
     let (kernel, kernel_time) = kernel.max_by_key(|&(_, time)| time)?;
     Some(format!(
-        "one operator: {} owns {} of GPU time ({} calls); profile its main kernel {} ({}) with ncu against its memory or FLOP floor, then \
-         measure its self CUDA time",
+        "one operator: {} owns {} of GPU time ({}); profile {} ({}) with ncu against its memory or FLOP floor, then measure its \
+         self CUDA time",
         clip(&row.name),
         percent(own, facts.device_time)?,
-        count(row.calls),
-        clip(&kernel.short_name),
+        counted(row.calls, "call"),
+        clip_kernel(&kernel.short_name),
         time(kernel_time)
     ))
 }
 
 fn one_kernel(facts: &Facts<'_, '_>) -> Option<String> {
-    let row = facts.tables.kernels.iter().find(is_kernel)?;
+    let row = facts.tables.kernels.iter().find(|row| is_kernel(row))?;
     if fraction(row.cuda_ns, facts.device_time) < KERNEL_SHARE {
         return None;
     }
     Some(format!(
-        "one kernel: {} ({}) takes {} of GPU time, {} calls at a median of {}; profile one with ncu against its memory or FLOP floor, then \
-         measure that median",
-        clip(&row.short_name),
+        "one kernel: {} ({}) takes {} of GPU time, {} at a median of {}; profile one with ncu against its memory or FLOP floor, then \
+         measure the median",
+        clip_kernel(&row.short_name),
         row.family.name(),
         percent(row.cuda_ns, facts.device_time)?,
-        count(row.calls),
+        counted(row.calls, "call"),
         time(row.median_ns)
     ))
 }
@@ -385,12 +388,12 @@ fn top_family(facts: &Facts<'_, '_>) -> Option<String> {
     let family = facts.tables.families.first()?;
     let kernel = facts.tables.kernels.iter().find(|row| row.family == family.family)?;
     Some(format!(
-        "no single cause: the GPU is busy {} of its span; {} kernels take {} of its time, {} ({}) the most; profile that one with ncu, \
-         then measure the family's time",
+        "no single cause: the GPU is busy {} of its span; {} takes {} of its time, {} ({}) the most; profile that one with ncu, then \
+         measure the family again",
         percent(facts.busy, facts.span)?,
         family.family.name(),
         percent(family.self_cuda_ns, facts.device_time)?,
-        clip(&kernel.short_name),
+        clip_kernel(&kernel.short_name),
         time(kernel.cuda_ns)
     ))
 }

@@ -59,13 +59,46 @@ pub(super) fn one_line(text: &str) -> String {
 
 /// A name cut to fit into a sentence.
 pub(super) fn clip(name: &str) -> String {
-    const LIMIT: usize = 40;
+    clip_to(name, 32)
+}
+
+/// A kernel's short name cut to fit into a sentence: a little longer, since its end tells variants apart.
+pub(super) fn clip_kernel(name: &str) -> String {
+    clip_to(name, 40)
+}
+
+fn clip_to(name: &str, limit: usize) -> String {
     let name = one_line(name);
-    if name.chars().count() <= LIMIT {
+    if name.chars().count() <= limit {
         return name;
     }
-    let kept: String = name.chars().take(LIMIT - 3).collect();
+    let kept: String = name.chars().take(limit - 3).collect();
     format!("{}...", kept.trim_end())
+}
+
+/// A number with its noun: `1 call`, `12 calls`.
+pub(super) fn counted(number: u64, noun: &str) -> String {
+    match (number, noun.strip_suffix("ch")) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(_)) => format!("{} {noun}es", count(number)),
+        _ => format!("{} {noun}s", count(number)),
+    }
+}
+
+/// Joins as many items as a line of the report has room for after `head`: at least one, at most `most`.
+pub(super) fn list(head: &str, items: impl Iterator<Item = String>, most: usize) -> String {
+    const LINE: usize = 190;
+    let mut line = head.to_owned();
+    for (at, item) in items.take(most).enumerate() {
+        if at > 0 && line.chars().count() + item.chars().count() + 2 > LINE {
+            break;
+        }
+        if at > 0 {
+            line.push_str(", ");
+        }
+        line.push_str(&item);
+    }
+    line
 }
 
 #[cfg(test)]
@@ -74,8 +107,14 @@ mod tests {
 
     #[test]
     fn durations_have_the_unit_that_suits_them() {
-        let cases =
-            [(0, "0 ns"), (999, "999 ns"), (1_600, "1.6 us"), (41_600_000, "41.6 ms"), (1_257_839_000, "1,258 ms"), (43_425_000_000, "43.4 s")];
+        let cases = [
+            (0, "0 ns"),
+            (999, "999 ns"),
+            (1_600, "1.6 us"),
+            (41_600_000, "41.6 ms"),
+            (1_257_839_000, "1,258 ms"),
+            (43_425_000_000, "43.4 s"),
+        ];
         for (ns, expected) in cases {
             assert_eq!(time(Ns(ns)), expected);
         }
@@ -95,8 +134,20 @@ mod tests {
     }
 
     #[test]
+    fn nouns_agree_with_their_number() {
+        assert_eq!([counted(1, "call"), counted(0, "call"), counted(1_200, "launch")], ["1 call", "0 calls", "1,200 launches"]);
+    }
+
+    #[test]
+    fn a_list_stops_where_the_line_is_full_but_keeps_one() {
+        let item = || "x".repeat(100);
+        assert_eq!(list("head: ", (0..5).map(|_| item()), 3).matches(&item()).count(), 1);
+        assert_eq!(list("head: ", ["a", "b", "c"].map(str::to_owned).into_iter(), 2), "head: a, b");
+    }
+
+    #[test]
     fn names_are_cut_to_one_short_line() {
         assert_eq!(clip("a\nb"), "a b");
-        assert_eq!(clip(&"é".repeat(60)).chars().count(), 40);
+        assert_eq!(clip(&"é".repeat(60)).chars().count(), 32);
     }
 }

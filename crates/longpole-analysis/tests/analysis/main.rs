@@ -7,3 +7,4 @@ mod real;
 mod slow_reader;
 mod torch_parity;
 mod traces;
+mod triage_corpus;

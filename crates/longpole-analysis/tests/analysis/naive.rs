@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use longpole_analysis::{GroupBy, HostRow, OpRowKind, Scope, ScopeSpec, TraceIndex, op_table};
+use longpole_analysis::{GroupBy, HostRow, OpRowKind, Scope, ScopeSpec, TraceIndex, memory_table, op_table};
 use longpole_trace::{
     Activity, ActivityKind, ApiCall, HostOp, Lane, MemoryEvent, MemoryPlace, Ns, PythonFrame, Range, RankInfo, Tid, Trace, TraceBuilder,
 };
@@ -335,6 +335,50 @@ fn naive_table(case: &Case, window: (i64, i64), depth: Option<usize>) -> BTreeMa
     table
 }
 
+/// Calls that made events, allocations, bytes allocated and freed, peak: by name and place.
+fn naive_memory(case: &Case) -> BTreeMap<(String, MemoryPlace), [i64; 5]> {
+    let naive = Naive::new(case);
+    let mut allocs: Vec<&Alloc> = case.allocs.iter().collect();
+    allocs.sort_by_key(|alloc| alloc.at);
+    let operator = |alloc: &Alloc| naive.innermost(alloc.thread, alloc.at).and_then(|node| naive.enclosing_op(naive.nodes[node].event));
+    let peak = |events: Vec<&Alloc>| {
+        let mut held = 0;
+        events
+            .iter()
+            .map(|alloc| {
+                held += alloc.bytes;
+                held
+            })
+            .max()
+            .unwrap_or(0)
+            .max(0)
+    };
+    let mut table: BTreeMap<_, [i64; 5]> = BTreeMap::new();
+    for on_device in [false, true] {
+        let place = if on_device { MemoryPlace::Device } else { MemoryPlace::Host };
+        let here: Vec<&Alloc> = allocs.iter().copied().filter(|alloc| alloc.on_device == on_device).collect();
+        for alloc in &here {
+            let name = operator(alloc).map_or("(outside any operator)", |node| NAMES[naive.event(node).name]);
+            let row = table.entry((name.to_owned(), place)).or_default();
+            row[1] += i64::from(alloc.bytes >= 0);
+            row[2] += alloc.bytes.max(0);
+            row[3] += -alloc.bytes.min(0);
+        }
+        for node in (0..naive.nodes.len()).filter(|&node| naive.event(node).kind == OP && !naive.nodes[node].folded) {
+            if let Some(row) = table.get_mut(&(NAMES[naive.event(node).name].to_owned(), place)) {
+                let family = naive.descendants(node);
+                row[0] += i64::from(here.iter().any(|alloc| operator(alloc) == Some(node)));
+                let inside = here.iter().copied().filter(|alloc| operator(alloc).is_some_and(|owner| family.contains(&owner)));
+                row[4] = row[4].max(peak(inside.collect()));
+            }
+        }
+        if let Some(row) = table.get_mut(&("(outside any operator)".to_owned(), place)) {
+            row[4] = peak(here.iter().copied().filter(|alloc| operator(alloc).is_none()).collect());
+        }
+    }
+    table
+}
+
 fn our_table(index: &TraceIndex<'_>, scope: &Scope, by: GroupBy) -> BTreeMap<(String, Vec<String>), Sums> {
     let table = op_table(index, scope, by);
     let device_total: i64 = table.rows.iter().filter_map(|row| row.self_cuda_ns).map(Ns::get).sum();
@@ -404,5 +448,17 @@ proptest! {
         let spec = ScopeSpec { time: Some((Ns(from), Ns(from + length))), ..ScopeSpec::default() };
         let scope = Scope::resolve(&index, &spec).unwrap();
         prop_assert_eq!(our_table(&index, &scope, GroupBy::Name), naive_table(&case, (from, from + length), None));
+    }
+
+    #[test]
+    fn memory_is_the_naive_one(case in cases()) {
+        let trace = build(&case);
+        let table = memory_table(&TraceIndex::new(&trace), &Scope::whole());
+        prop_assert!(table.rows.iter().all(|row| row.net_bytes == row.allocated_bytes as i64 - row.freed_bytes as i64));
+        let ours: BTreeMap<_, _> = table.rows.into_iter().map(|row| {
+            let sums = [row.calls, row.allocations, row.allocated_bytes, row.freed_bytes, row.peak_bytes];
+            ((row.name, row.place), sums.map(|sum| sum as i64))
+        }).collect();
+        prop_assert_eq!(ours, naive_memory(&case));
     }
 }

@@ -21,7 +21,7 @@ const ALL_TROUBLE: &[(ProblemCode, u64)] = &[
 ];
 
 fn plain(width: usize) -> TextOptions {
-    TextOptions { width, color: false, full_names: false }
+    TextOptions { width, color: false, full_names: false, wrap: false }
 }
 
 fn json_text(document: &impl serde::Serialize) -> String {
@@ -126,7 +126,7 @@ fn the_header_grades_and_explains() {
     assert_snapshot!("header_good", text_header(&fixture(&[]).header(), &plain(80), true));
     assert_snapshot!("header_partial_100", text_header(&fixture(ALL_TROUBLE).header(), &plain(100), true));
     let painted = text_header(&fixture(ALL_TROUBLE).header(), &TextOptions { color: true, ..plain(100) }, true);
-    assert!(painted.contains("\x1b[31mpartial\x1b[0m: data is missing"), "{painted}");
+    assert!(painted.contains("\x1b[31mpartial\x1b[0m: data was lost"), "{painted}");
 }
 
 #[test]
@@ -149,6 +149,18 @@ fn the_page() {
 }
 
 #[test]
+fn on_a_terminal_the_report_is_wrapped_between_words() {
+    let (trace, result) = triage();
+    let fixture = fixture(ALL_TROUBLE);
+    let out = triage_text(&fixture.header(), &result, &trace, Some(3), &TextOptions { wrap: true, ..plain(80) });
+    let report: Vec<_> = out.lines().skip_while(|line| !line.starts_with("Workload:")).collect();
+    assert!(report.len() > 5, "{report:?}");
+    assert!(report.iter().all(|line| line.chars().count() <= 80), "{report:?}");
+    let joined = report.join(" ").replace("   ", " ");
+    assert_eq!(joined, report_lines(&result, &fixture.trust, &plain(80)).trim_end().replace('\n', " "));
+}
+
+#[test]
 fn the_report_is_five_lines_with_its_grade() {
     let (_, result) = triage();
     let good = report_lines(&result, &fixture(&[]).trust, &plain(80));
@@ -158,6 +170,6 @@ fn the_report_is_five_lines_with_its_grade() {
         assert!(line.starts_with(head), "{line}");
     }
     let partial = report_lines(&result, &fixture(ALL_TROUBLE).trust, &plain(80));
-    assert!(partial.lines().next().is_some_and(|l| l.ends_with("[trust partial: data is missing, totals are lower bounds]")), "{partial}");
+    assert!(partial.lines().next().is_some_and(|l| l.ends_with("[trust partial: data was lost, totals are lower bounds]")), "{partial}");
     assert!(good.lines().skip(1).eq(partial.lines().skip(1)));
 }

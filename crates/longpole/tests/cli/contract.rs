@@ -41,7 +41,7 @@ fn the_report_alone_is_five_lines() {
         assert!(page.ends_with(&report), "{name}: the page ends with the same five lines");
     }
     let said = print(&[&trace("bad"), "--report-only", "--workload", "my\nrun"]);
-    assert!(said.starts_with("Workload: my\\nrun\n"), "{said}");
+    assert!(said.starts_with("Workload: my"), "{said}");
     assert_eq!(said.lines().count(), 5);
 }
 
@@ -165,4 +165,17 @@ fn a_closed_pipe_is_not_an_error() {
         let output = child.wait_with_output().expect("the program ends");
         assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{args:?}");
     }
+}
+
+#[test]
+fn names_from_a_trace_cannot_act_on_the_reader() {
+    let event = r#"{"ph":"X","cat":"cpu_op","name":"=cmd\u001b[31m|<b>\u202e`\n","pid":1,"tid":1,"ts":1,"dur":5}"#;
+    let trace = format!(r#"{{"traceEvents":[{event}]}}"#);
+    let print = |args: &[&str]| run_with(&[&["ops", "-"], args].concat(), trace.as_bytes()).stdout;
+    for out in [print(&[]), print(&["--markdown"])] {
+        assert!(!out.contains(['\x1b', '\u{202e}']) && out.contains("\\n"), "{out}");
+    }
+    assert!(print(&["--markdown"]).contains("\\|&lt;b&gt;"), "{}", print(&["--markdown"]));
+    assert!(print(&["--csv"]).contains("\"'=cmd"), "{}", print(&["--csv"]));
+    assert_eq!(validate(&print(&["--json"]))["ops"][0]["name"], "=cmd\u{1b}[31m|<b>\u{202e}`\n");
 }

@@ -1,0 +1,116 @@
+//! The first pass on recorded traces: what it says of each must be true of it.
+
+use std::sync::OnceLock;
+
+use longpole_analysis::{Family, Scope, ScopeSpec, TraceIndex, Triage, TriageOptions, totals, triage};
+use longpole_trace::{Ns, Trace};
+
+use crate::slow_reader;
+use crate::torch_parity::corpus;
+
+/// Recording, code of the next experiment, and what its text must name.
+const EXPECTED: &[(&str, &str, &[&str])] = &[
+    // 1,258 of 1,427 ms of the GPU's span are pageable copies.
+    ("bad", "copies", &["88 %", "Device -> Pageable", "aten::copy_", "pin host buffers"]),
+    ("cpuonly", "record_cuda", &["ProfilerActivity.CUDA", "aten::mm"]),
+    ("gpuonly", "record_cpu", &["ProfilerActivity.CPU", "cutlass_80_simt_sgemm"]),
+    // Rank 0 waits in its collectives for rank 1, which is late with first calls.
+    ("nccl_rank0", "communication", &["84 %", "waiting included", "load all ranks"]),
+    ("nccl_rank1", "cold_start", &["aten::mm", "63.9 ms", "compare ranks"]),
+    ("qwen3_compile", "host_bound", &["one prefill", "440 kernels", "compiled already"]),
+    ("qwen3_eager", "host_bound", &["one decode_step", "41.6 ms of host", "3.5 ms of GPU"]),
+    // The GPU is packed: that the kernels were launched by a host is no reason to blame it.
+    ("qwen3_graph", "many_tiny_kernels", &["22,536", "12 graph replays", "busy 83 %"]),
+    // Reading each token back costs 0.02 % of the idle time.
+    ("qwen3_item", "host_bound", &["one decode_step"]),
+    ("qwen3_stack", "host_bound", &["stacks included"]),
+];
+
+/// The recordings, read once for all tests.
+fn recordings() -> &'static [(&'static str, Trace)] {
+    static READ: OnceLock<Vec<(&str, Trace)>> = OnceLock::new();
+    READ.get_or_init(|| {
+        let Some(folder) = corpus() else { return Vec::new() };
+        EXPECTED.iter().map(|&(name, _, _)| (name, slow_reader::read(&folder.join(format!("{name}.json.gz"))))).collect()
+    })
+}
+
+fn each(check: impl Fn(&str, &Trace, &TraceIndex<'_>, Triage)) {
+    for (name, trace) in recordings() {
+        let index = TraceIndex::new(trace);
+        let found = triage(&index, &Scope::whole(), &TriageOptions::default());
+        check(name, trace, &index, found);
+    }
+}
+
+#[test]
+fn the_next_experiment_is_the_true_one() {
+    each(|name, _, _, found| {
+        let (_, code, parts) = EXPECTED.iter().find(|(known, _, _)| *known == name).unwrap();
+        let next = &found.report.next_experiment;
+        assert_eq!(next.code, *code, "{name}: {}", next.text);
+        for part in *parts {
+            assert!(next.text.contains(part), "{name}: no `{part}` in: {}", next.text);
+        }
+        assert!(!next.text.contains("item"), "{name}: {}", next.text);
+    });
+}
+
+#[test]
+fn every_line_is_one_short_line() {
+    each(|name, _, _, found| {
+        let report = &found.report;
+        for line in [&report.workload, &report.hardware, &report.top_cuda_time, &report.top_host_cost, &report.next_experiment.text] {
+            assert!(!line.contains('\n') && (1..=220).contains(&line.chars().count()), "{name}: {line}");
+        }
+    });
+}
+
+#[test]
+fn tables_sum_to_all_device_activity() {
+    each(|name, trace, _, found| {
+        let total: Ns = trace.activities.dur.iter().copied().sum();
+        assert_eq!(found.families.iter().map(|row| row.self_cuda_ns).sum::<Ns>(), total, "{name}");
+        assert_eq!(found.kernels.iter().map(|row| row.cuda_ns).sum::<Ns>(), total, "{name}");
+        let of_owners = |row: &longpole_analysis::KernelRow| row.owners.iter().map(|owner| owner.cuda_ns).sum::<Ns>();
+        assert!(found.kernels.iter().all(|row| of_owners(row) == row.cuda_ns), "{name}");
+        let unknown: Vec<_> = found.kernels.iter().filter(|row| row.family == Family::Other).map(|row| &row.name).collect();
+        assert!(unknown.is_empty(), "{name}: {unknown:?}");
+        let mut names: Vec<_> = found.kernels.iter().map(|row| &row.short_name).collect();
+        names.sort_unstable();
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{name}: {names:?}");
+    });
+}
+
+#[test]
+fn ranges_agree_with_scopes() {
+    each(|name, _, index, found| {
+        for row in &found.ranges {
+            // Only ranges that occur at one place in the nesting are one row.
+            if found.ranges.iter().filter(|other| other.name == row.name).count() > 1 {
+                continue;
+            }
+            let spec = ScopeSpec { range: Some(row.name.clone()), ..ScopeSpec::default() };
+            let of_scope = totals(index, &Scope::resolve(index, &spec).unwrap());
+            assert_eq!(row.kernels, of_scope.kernels, "{name}: {}", row.name);
+            // On one stream the work of different instances does not overlap, so the parts are the whole.
+            assert_eq!(row.gpu_busy_ns, of_scope.gpu_busy_ns, "{name}: {}", row.name);
+        }
+    });
+}
+
+#[test]
+fn the_workload_is_told_from_ranges_and_shapes() {
+    each(|name, _, _, found| {
+        let workload = &found.report.workload;
+        match name {
+            "qwen3_eager" => assert_eq!(
+                workload,
+                "prefill x1, decode_step x4; batch 1: 1,024 tokens, 1 token x4; bf16 weights; 28 attention calls a pass"
+            ),
+            "qwen3_graph" => assert_eq!(workload, "replay_step x12; 12 graph replays of 1,877 nodes"),
+            "gpuonly" => assert_eq!(workload, "not named in the trace (no ranges)"),
+            _ => assert!(!workload.is_empty()),
+        }
+    });
+}
