@@ -12,6 +12,8 @@ use crate::index::{NodeId, TraceIndex};
 
 mod find;
 
+pub(crate) use find::autograd_workers;
+
 /// A scope as the user asks for it; all parts must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScopeSpec {

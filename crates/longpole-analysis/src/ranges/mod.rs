@@ -11,7 +11,7 @@ use hashbrown::HashMap;
 use longpole_trace::{ActivityId, ActivityKind, Ns, RangeId, ThreadId, Trace};
 
 use crate::index::TraceIndex;
-use crate::scope::Scope;
+use crate::scope::{Scope, autograd_workers};
 use sweep::{Launch, Sweep};
 
 /// All instances of one range at one place in the nesting.
@@ -114,16 +114,6 @@ fn launches_by_thread(index: &TraceIndex<'_>, scope: &Scope) -> Vec<Vec<Launch>>
         }
     }
     launches
-}
-
-/// Threads that run backward operators: no range is ever opened for those.
-fn autograd_workers(trace: &Trace) -> Vec<bool> {
-    let is_backward: Vec<bool> = trace.strings.iter().map(|(_, name)| name.starts_with("autograd::engine::evaluate_function")).collect();
-    let mut workers = vec![false; trace.threads.len()];
-    for (name, thread) in trace.host_ops.name.iter().zip(&trace.host_ops.thread) {
-        workers[thread.index()] |= is_backward[name.index()];
-    }
-    workers
 }
 
 /// A path of range names, and the sums of its instances.

@@ -186,7 +186,8 @@ fn process_of(trace: &Trace, thread: ThreadId) -> ProcessId {
     trace.threads[thread.index()].process
 }
 
-fn autograd_workers(trace: &Trace) -> Vec<bool> {
+/// Threads that run backward operators, by thread: no range is ever opened for those.
+pub(crate) fn autograd_workers(trace: &Trace) -> Vec<bool> {
     let is_backward: Vec<bool> = trace.strings.iter().map(|(_, name)| name.starts_with("autograd::engine::evaluate_function")).collect();
     let mut workers = vec![false; trace.threads.len()];
     if is_backward.contains(&true) {

@@ -5,6 +5,8 @@
 pub(super) struct Path<'a> {
     /// The last identifier of the path that names something.
     pub(super) name: &'a str,
+    /// The named part before it.
+    pub(super) outer: Option<&'a str>,
     /// The text between its angle brackets.
     pub(super) arguments: Option<&'a str>,
     /// The first argument type of the innermost lambda behind it, e.g. `c10::BFloat16` of `lambda(c10::BFloat16)#1`.
@@ -106,7 +108,7 @@ pub(super) fn last_path(text: &str) -> Option<Path<'_>> {
             continue;
         }
         let arguments = part[end..].strip_prefix('<').map(until_close);
-        found = Some(Path { name, arguments, lambda_argument: None });
+        found = Some(Path { name, outer: found.map(|path| path.name), arguments, lambda_argument: None });
     }
     found.map(|path| Path { lambda_argument, ..path })
 }

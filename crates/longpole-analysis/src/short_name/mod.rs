@@ -106,7 +106,12 @@ fn demangled(name: &str) -> Option<String> {
         // rocPRIM: the algorithm is the function whose lambda this is.
         return Some(wrap("rocprim", rocprim_algorithm(name)));
     }
-    Some(wrap(short, path.element()))
+    // A name that says nothing is told by the namespace around it: `gemvx::kernel`.
+    let short = match path.outer {
+        Some(outer) if matches!(base, "kernel" | "Kernel" | "globalKernel") => format!("{outer}::{base}"),
+        _ => short.to_owned(),
+    };
+    Some(wrap(&short, path.element()))
 }
 
 fn rocprim_algorithm(name: &str) -> Option<String> {

@@ -74,7 +74,7 @@ const RECORDED: &[(&str, &str)] = &[
     ("_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi256ELi16EEEvPT0_", "add_rmsnorm_quant"),
     ("_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdINS_27Rmsnorm2dFwdPipelineOnePassIDF16bEEEEEvT_", "Rmsnorm2dFwd"),
     ("Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT256x16x64_MI16x16x1_SN_LDSB1_AFC1", "Cijk_Alik_Bljk_BBS_BH_MT256x16x64"),
-    ("std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, __nv_bfloat16>(cublasGemvParams)", "kernel<bf16>"),
+    ("std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, __nv_bfloat16>(cublasGemvParams)", "gemvx::kernel<bf16>"),
     (
         "void (anonymous namespace)::softmax_warp_forward<c10::BFloat16, c10::BFloat16, float, 1, false, false>(int)",
         "softmax_warp_forward<bf16>",

@@ -300,7 +300,7 @@ pub(super) fn top_host_cost(tables: &Tables<'_, '_>, evidence: &Evidence) -> Str
     }
     let top = rows.iter().map(|&(row, own)| {
         let share = percent(own, whole).unwrap_or_default();
-        let single = evidence.long_calls.iter().find(|call| call.name == row.name && call.calls > 1);
+        let single = evidence.long_calls.iter().find(|call| call.name == row.name && call.calls > 1 && call.self_ns.get() >= own.get() / 3);
         let single = single.map_or_else(String::new, |call| format!(", {} in one", time(call.self_ns)));
         format!("{} {share} ({}{single})", clip(&row.name), counted(row.calls, "call"))
     });
