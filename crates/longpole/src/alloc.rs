@@ -2,6 +2,9 @@
 //!
 //! Each thread keeps its own balance and adds it to the shared total only when it moved by [`BATCH`], so that the cost is an
 //! addition to a thread-local cell. The peak is therefore exact to [`BATCH`] bytes a thread.
+//!
+//! Large blocks ask Linux for huge pages: the columns of a gigabyte trace are a hundred megabytes of fresh memory, and
+//! faulting them in 4 KiB at a time took a sixth of the whole run.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -17,6 +20,27 @@ thread_local! {
     // A constant without a destructor: using it allocates nothing and works while the thread ends.
     static BALANCE: Cell<isize> = const { Cell::new(0) };
 }
+
+/// Blocks from this size on ask for huge pages (2 MiB on x86-64).
+#[cfg(target_os = "linux")]
+const LARGE: usize = 2 << 20;
+
+/// Asks for huge pages under a large block. Advice only: where it is not taken, nothing changes.
+#[cfg(target_os = "linux")]
+fn advise(pointer: *mut u8, size: usize) {
+    const PAGE: usize = 4096;
+    if size < LARGE || pointer.is_null() {
+        return;
+    }
+    // The page that holds the allocator's own header is included: a mapping that begins on a huge page's boundary would
+    // lose its first one without it.
+    let before = pointer.addr() % PAGE;
+    // SAFETY: the range is whole pages of the mapping that a block of this size lies in; this advice changes no contents.
+    unsafe { libc::madvise(pointer.sub(before).cast(), (before + size).next_multiple_of(PAGE), libc::MADV_HUGEPAGE) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise(_pointer: *mut u8, _size: usize) {}
 
 /// Counts `change` bytes.
 fn add(change: isize) {
@@ -42,13 +66,14 @@ pub(crate) fn peak_bytes() -> u64 {
 /// The allocator.
 pub(crate) struct Counting;
 
-// SAFETY: every call is passed on to the system allocator unchanged; counting touches no memory it manages.
+// SAFETY: every call is passed on to the system allocator unchanged; counting and advice touch no contents it manages.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller upholds the contract of `alloc`, which is passed on as it is.
         let pointer = unsafe { System.alloc(layout) };
         if !pointer.is_null() {
             add(layout.size() as isize);
+            advise(pointer, layout.size());
         }
         pointer
     }
@@ -58,6 +83,7 @@ unsafe impl GlobalAlloc for Counting {
         let pointer = unsafe { System.alloc_zeroed(layout) };
         if !pointer.is_null() {
             add(layout.size() as isize);
+            advise(pointer, layout.size());
         }
         pointer
     }
@@ -73,6 +99,9 @@ unsafe impl GlobalAlloc for Counting {
         let moved = unsafe { System.realloc(pointer, layout, new_size) };
         if !moved.is_null() {
             add(new_size as isize - layout.size() as isize);
+            if new_size > layout.size() {
+                advise(moved, new_size);
+            }
         }
         moved
     }
