@@ -8,6 +8,7 @@ use longpole_trace::{Ns, Trace};
 use crate::header::{Header, markdown_header, text_header};
 use crate::markdown_table::markdown;
 use crate::names::{markdown_text, printable, width, wrap};
+use crate::suspects::{host_clock_text, questions_text, suspects_markdown, suspects_text};
 use crate::table::Table;
 use crate::text_table::{TextOptions, text};
 use crate::trust::{Grade, Trust};
@@ -156,6 +157,9 @@ pub fn triage_text(header: &Header<'_>, triage: &Triage, trace: &Trace, limit: O
         let aside = wrap(&aside, options.width.saturating_sub(indent).max(20)).join(&format!("\n{}", " ".repeat(indent)));
         let _ = writeln!(out, "{}", format!("  {label}  {value}   {}", style.dim(&aside)).trim_end());
     }
+    out.push_str(&suspects_text(&triage.smells, options));
+    out.push_str(&host_clock_text(triage, options));
+    out.push_str(&questions_text(&triage.questions, options));
     for (title, table) in tables(triage, limit) {
         let _ = writeln!(out, "\n{}", style.bold(title));
         out.push_str(&text(&table, options));
@@ -180,6 +184,7 @@ pub fn triage_markdown(header: &Header<'_>, triage: &Triage, trace: &Trace, limi
     for Line { label, value, aside } in totals_lines(&triage.totals, trace) {
         let _ = writeln!(out, "| {} | {value} | {aside} |", label.trim_start());
     }
+    out.push_str(&suspects_markdown(triage));
     for (title, table) in tables(triage, limit) {
         let _ = writeln!(out, "\n### {title}\n\n{}", markdown(&table).trim_end());
     }

@@ -25,6 +25,7 @@ Examples:
   longpole trace.json.gz --report-only          the same in five lines
   longpole ops trace.json.gz --range decode     operators inside a named range
   longpole kernels trace.json.gz --json         whole kernel table for a script
+  longpole explain host_bound                   what a suspect means and what fixes it
 
 Exit codes: 0 fine, 2 usage, 3 input unreadable (or partial, under --strict)."
 )]
@@ -42,6 +43,7 @@ pub(crate) enum Command {
   longpole triage ranks/ --rank 1
   longpole trace.json.gz --range decode_step --workload \"Qwen3-0.6B decode, batch 1\"
   longpole trace.json.gz --report-only
+  longpole trace.json.gz --unprofiled-step-ms 12.5
   zcat trace.json.gz | longpole -
 
 --sort orders the operators, with the keys of `longpole ops`.")]
@@ -86,6 +88,12 @@ Examples:
   longpole memory trace.json.gz
   longpole memory trace.json.gz --sort peak --range decode_step")]
     Memory(TableArgs),
+    /// What a suspect means, how it is detected, and what usually fixes it
+    #[command(after_help = "Examples:
+  longpole explain
+  longpole explain host_bound
+  longpole explain copies --json")]
+    Explain(ExplainArgs),
     /// Shell completions
     #[command(after_help = "Examples:
   longpole completions bash > ~/.local/share/bash-completion/completions/longpole
@@ -105,9 +113,25 @@ pub(crate) struct TriageArgs {
     /// Say what ran, instead of what the trace suggests
     #[arg(long, value_name = "TEXT", help_heading = "Output")]
     pub(crate) workload: Option<String>,
+    /// How long one step takes without a profiler, in ms: says how much the profiler slows the host, and how idle the GPU is without it
+    #[arg(long, value_name = "MS", value_parser = time_window::parse_ms, help_heading = "Output")]
+    pub(crate) unprofiled_step_ms: Option<Ns>,
     /// Print the five lines of the report alone
     #[arg(long, conflicts_with = "format", help_heading = "Output")]
     pub(crate) report_only: bool,
+}
+
+/// Flags of `explain`.
+#[derive(Args, Debug)]
+pub(crate) struct ExplainArgs {
+    /// A code from the list of suspects; all of them if not given
+    #[arg(value_name = "CODE")]
+    pub(crate) code: Option<String>,
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    /// Colour the text; auto means on a terminal, unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    pub(crate) color: ColorWhen,
 }
 
 /// Flags of `ops`.

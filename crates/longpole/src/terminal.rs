@@ -33,3 +33,8 @@ fn color(when: ColorWhen) -> bool {
 pub(crate) fn text_options(common: &Common) -> TextOptions {
     TextOptions { width: columns(), color: color(common.color), full_names: common.full_names, wrap: io::stdout().is_terminal() }
 }
+
+/// The same where no trace is read.
+pub(crate) fn plain_options(when: ColorWhen) -> TextOptions {
+    TextOptions { width: columns(), color: color(when), full_names: false, wrap: io::stdout().is_terminal() }
+}

@@ -16,6 +16,11 @@ pub(crate) fn parse(text: &str) -> Result<(Ns, Ns), String> {
     Ok((start, end))
 }
 
+/// A positive time: milliseconds when it has no unit.
+pub(crate) fn parse_ms(text: &str) -> Result<Ns, String> {
+    time(text).and_then(|ns| if ns > Ns::ZERO { Ok(ns) } else { Err("a step takes some time".to_owned()) })
+}
+
 /// A time as exact nanoseconds; milliseconds when it has no unit.
 fn time(text: &str) -> Result<Ns, String> {
     let text = text.trim();
@@ -44,6 +49,12 @@ mod tests {
         assert_eq!(parse("0.0005us..3 ns"), Ok((Ns(0), Ns(3))));
         assert_eq!(parse("..7us"), Ok((Ns(0), Ns(7_000))));
         assert_eq!(parse(".25.."), Ok((Ns(250_000), Ns::MAX)));
+    }
+
+    #[test]
+    fn a_step_takes_some_milliseconds() {
+        assert_eq!((parse_ms("12.5"), parse_ms("300us")), (Ok(Ns(12_500_000)), Ok(Ns(300_000))));
+        assert!(parse_ms("0").is_err() && parse_ms("-1").is_err() && parse_ms("fast").is_err());
     }
 
     #[test]

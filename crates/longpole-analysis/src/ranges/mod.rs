@@ -63,6 +63,11 @@ struct DeviceWork {
     busy: Ns,
 }
 
+/// Ranges that libraries open on their own are not what the user calls a step.
+pub(crate) fn is_users(range: &str) -> bool {
+    !["nccl:", "## Call CompiledFxGraph", "Torch-Compiled Region"].iter().any(|prefix| range.starts_with(prefix))
+}
+
 /// The ranges of a scope, depth first, in order of first occurrence.
 pub fn range_table(index: &TraceIndex<'_>, scope: &Scope) -> Vec<RangeRow> {
     let trace = index.trace();

@@ -2,13 +2,12 @@
 
 use longpole_trace::{Ns, Trace};
 
-use super::evidence::Evidence;
-use super::rules::is_users;
-use super::text::{clip, count, counted, list, percent, percent_of, time};
 use super::{Hardware, HardwareDevice, Tables};
 use crate::families::Family;
 use crate::ops::{OpRow, OpRowKind};
-use crate::ranges::RangeRow;
+use crate::phrases::{clip, count, counted, list, percent, percent_of, time};
+use crate::ranges::{RangeRow, is_users};
+use crate::smells::Evidence;
 
 /// What ran, as far as ranges, shapes and launches say.
 pub(super) fn workload(tables: &Tables<'_, '_>, evidence: &Evidence) -> String {

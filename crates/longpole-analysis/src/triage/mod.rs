@@ -1,24 +1,25 @@
 //! The first pass: totals, the heads of the tables, and a report of five lines with one next experiment.
 //!
-//! The lines are facts of the trace with numbers and units; the next experiment follows the rules of [`rules`], which
-//! documents them as one table. Nothing here is a guess about code that the trace does not show: what is not recorded is
+//! The lines are facts of the trace with numbers and units; the next experiment is that of the best-supported smell (see
+//! [`crate::smells`]). Nothing here is a guess about code that the trace does not show: what is not recorded is
 //! said to be so.
 
-mod evidence;
+mod calibration;
 mod lines;
-mod rules;
-mod text;
 
-use longpole_trace::{DeviceId, Trace};
+use longpole_trace::{DeviceId, Ns, Trace};
 
 use crate::families::{FamilyRow, family_table};
 use crate::index::TraceIndex;
 use crate::kernels::{KernelRow, kernel_table};
 use crate::ops::{GroupBy, OpTable, op_table};
+use crate::phrases::one_line;
+use crate::questions::{Question, questions};
 use crate::ranges::{RangeRow, range_table};
 use crate::scope::Scope;
+use crate::smells::{Evidence, Facts, Smell, suspects};
 use crate::totals::{Totals, totals};
-use evidence::Evidence;
+pub use calibration::{Calibration, HostClock};
 
 /// One device for the report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,14 +54,16 @@ pub struct Hardware {
 pub struct TriageOptions {
     /// Replaces the workload line.
     pub workload: Option<String>,
+    /// How long a step takes without a profiler, to restate what host time means.
+    pub unprofiled_step: Option<Ns>,
 }
 
-/// The one next experiment, and the rule that chose it.
+/// The one next experiment, and the smell that it is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NextExperiment {
-    /// Stable code of the rule: `host_bound`, `one_operator`, `many_tiny_kernels`, `copies`, ...
+    /// Code of the smell: `host_bound`, `one_operator`, `many_tiny_kernels`, `copies`, ...
     pub code: &'static str,
-    /// What to change and what to measure after, in one sentence.
+    /// What was found, what to change, what to measure after, and the most it could win, in one sentence.
     pub text: String,
 }
 
@@ -94,19 +97,25 @@ pub struct Triage {
     pub kernels: Vec<KernelRow>,
     /// Ranges, in nesting order.
     pub ranges: Vec<RangeRow>,
+    /// Suspects, those whose evidence covers most of the wall first.
+    pub smells: Vec<Smell>,
+    /// The four questions.
+    pub questions: Vec<Question>,
+    /// What is to be said about host times, if they matter.
+    pub host_clock: Option<HostClock>,
     /// The report.
     pub report: Report,
 }
 
-/// The tables that lines and rules read.
-struct Tables<'a, 't> {
-    index: &'a TraceIndex<'t>,
-    scope: &'a Scope,
-    totals: &'a Totals,
-    ops: &'a OpTable,
-    families: &'a [FamilyRow],
-    kernels: &'a [KernelRow],
-    ranges: &'a [RangeRow],
+/// The tables that lines, smells and questions read.
+pub(crate) struct Tables<'a, 't> {
+    pub(crate) index: &'a TraceIndex<'t>,
+    pub(crate) scope: &'a Scope,
+    pub(crate) totals: &'a Totals,
+    pub(crate) ops: &'a OpTable,
+    pub(crate) families: &'a [FamilyRow],
+    pub(crate) kernels: &'a [KernelRow],
+    pub(crate) ranges: &'a [RangeRow],
 }
 
 /// The first pass over a scope.
@@ -120,14 +129,18 @@ pub fn triage(index: &TraceIndex<'_>, scope: &Scope, options: &TriageOptions) ->
     );
     let tables = Tables { index, scope, totals: &totals, ops: &ops, families: &families, kernels: &kernels, ranges: &ranges };
     let evidence = Evidence::gather(&tables);
+    let facts = Facts::new(&tables, &evidence);
+    let (suspects, questions) = rayon::join(|| suspects(&facts), || questions(&facts));
+    let host_clock = calibration::host_clock(&facts, &suspects.smells, options.unprofiled_step);
     let report = Report {
-        workload: options.workload.as_deref().map_or_else(|| lines::workload(&tables, &evidence), text::one_line),
+        workload: options.workload.as_deref().map_or_else(|| lines::workload(&tables, &evidence), one_line),
         hardware: lines::hardware(&hardware, if uses_hip(index.trace()) { "HIP" } else { "CUDA" }),
         top_cuda_time: lines::top_cuda_time(&tables),
         top_host_cost: lines::top_host_cost(&tables, &evidence),
-        next_experiment: rules::next_experiment(&tables, &evidence),
+        next_experiment: NextExperiment { code: suspects.next_code, text: suspects.next_text },
     };
-    Triage { hardware, totals, ops, families, kernels, ranges, report }
+    let smells = suspects.smells;
+    Triage { hardware, totals, ops, families, kernels, ranges, smells, questions, host_clock, report }
 }
 
 /// The devices a trace describes or uses, and its software versions.
@@ -165,7 +178,7 @@ fn uses_hip(trace: &Trace) -> bool {
 }
 
 /// The rank of a device as users number it.
-fn rank_number(trace: &Trace, device: DeviceId) -> u32 {
+pub(crate) fn rank_number(trace: &Trace, device: DeviceId) -> u32 {
     let position = trace.devices[device.index()].rank;
     trace.ranks.get(position as usize).map_or(position, |info| info.rank)
 }

@@ -30,7 +30,7 @@ const EXPECTED: &[(&str, &str, &[&str])] = &[
 fn recordings() -> &'static [(&'static str, Trace)] {
     static READ: OnceLock<Vec<(&str, Trace)>> = OnceLock::new();
     READ.get_or_init(|| {
-        let Some(folder) = corpus() else { return Vec::new() };
+        let folder = corpus();
         EXPECTED.iter().map(|&(name, _, _)| (name, slow_reader::read(&folder.join(format!("{name}.json.gz"))))).collect()
     })
 }
@@ -61,7 +61,7 @@ fn every_line_is_one_short_line() {
     each(|name, _, _, found| {
         let report = &found.report;
         for line in [&report.workload, &report.hardware, &report.top_cuda_time, &report.top_host_cost, &report.next_experiment.text] {
-            assert!(!line.contains('\n') && (1..=220).contains(&line.chars().count()), "{name}: {line}");
+            assert!(!line.contains('\n') && (1..=270).contains(&line.chars().count()), "{name}: {line}");
         }
     });
 }

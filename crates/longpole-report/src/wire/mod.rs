@@ -3,13 +3,16 @@
 //! Keys are only added within a version. Times are integer `*_ns`, sizes integer `*_bytes`, shares 0..1 `*_fraction`, and
 //! what was not recorded is `null`. Each document has a JSON Schema in `docs/schema/`, against which every test validates.
 
+mod explain;
 mod families;
 mod kernels;
 mod memory;
 mod ops;
 mod ranges;
+mod smells;
 mod triage;
 
+pub use explain::explain;
 pub use families::families;
 pub use kernels::kernels;
 pub use memory::memory;

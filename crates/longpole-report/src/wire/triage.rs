@@ -1,6 +1,6 @@
 //! `longpole.triage/1`
 
-use longpole_analysis::{DeviceTotals, HardwareDevice, Totals, Triage};
+use longpole_analysis::{DeviceTotals, HardwareDevice, HostClock, Totals, Triage};
 use longpole_trace::Trace;
 use serde::Serialize;
 
@@ -9,6 +9,7 @@ use super::kernels::{Kernel, kernel};
 use super::ns;
 use super::ops::{Op, op};
 use super::ranges::{Range, range};
+use super::smells::{QuestionOut, SmellOut, question, smell};
 use crate::header::Header;
 
 #[derive(Serialize)]
@@ -75,6 +76,23 @@ struct ReportOut<'a> {
 }
 
 #[derive(Serialize)]
+struct HostClockOut<'a> {
+    note: &'a str,
+    calibration: Option<CalibrationOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct CalibrationOut<'a> {
+    step: &'a str,
+    steps: u64,
+    profiled_step_ns: i64,
+    unprofiled_step_ns: i64,
+    inflation_ratio: f64,
+    busy_per_step_ns: Option<i64>,
+    busy_fraction: Option<f64>,
+}
+
+#[derive(Serialize)]
 struct Body<'a> {
     hardware: HardwareOut<'a>,
     totals: TotalsOut,
@@ -82,6 +100,9 @@ struct Body<'a> {
     families: Vec<Family>,
     kernels: Vec<Kernel<'a>>,
     ranges: Vec<Range<'a>>,
+    smells: Vec<SmellOut<'a>>,
+    questions: Vec<QuestionOut<'a>>,
+    host_clock: Option<HostClockOut<'a>>,
     report: ReportOut<'a>,
 }
 
@@ -135,6 +156,19 @@ fn totals(totals: &Totals, trace: &Trace) -> TotalsOut {
     }
 }
 
+fn host_clock(clock: &HostClock) -> HostClockOut<'_> {
+    let calibration = clock.calibration.as_ref().map(|known| CalibrationOut {
+        step: &known.step,
+        steps: known.steps,
+        profiled_step_ns: known.profiled_step_ns.get(),
+        unprofiled_step_ns: known.unprofiled_step_ns.get(),
+        inflation_ratio: known.inflation,
+        busy_per_step_ns: ns(known.busy_per_step_ns),
+        busy_fraction: known.busy_fraction,
+    });
+    HostClockOut { note: &clock.note, calibration }
+}
+
 /// The document of `longpole triage`. The trace gives devices their numbers and ranks.
 pub fn triage<'a>(header: &Header<'a>, triage: &'a Triage, trace: &Trace) -> impl Serialize + use<'a> {
     let (hardware, report) = (&triage.hardware, &triage.report);
@@ -149,6 +183,9 @@ pub fn triage<'a>(header: &Header<'a>, triage: &'a Triage, trace: &Trace) -> imp
         families: triage.families.iter().map(family).collect(),
         kernels: triage.kernels.iter().map(kernel).collect(),
         ranges: triage.ranges.iter().map(range).collect(),
+        smells: triage.smells.iter().map(smell).collect(),
+        questions: triage.questions.iter().map(question).collect(),
+        host_clock: triage.host_clock.as_ref().map(host_clock),
         report: ReportOut {
             workload: &report.workload,
             hardware: &report.hardware,

@@ -1,8 +1,8 @@
 //! Hand-made results, hostile names included.
 
 use longpole_analysis::{
-    DeviceTotals, Family, FamilyRow, Hardware, HardwareDevice, KernelOwner, KernelRow, MemoryRow, MemoryTable, NextExperiment, OpRow,
-    OpRowKind, OpTable, RangeRow, Report, ScopeSpec, Totals, Triage,
+    Calibration, Ceiling, DeviceTotals, Fact, FactValue, Family, FamilyRow, Hardware, HardwareDevice, HostClock, KernelOwner, KernelRow,
+    MemoryRow, MemoryTable, NextExperiment, OpRow, OpRowKind, OpTable, Question, RangeRow, Report, ScopeSpec, Smell, Totals, Triage,
 };
 use longpole_report::{Header, Source, Trust};
 use longpole_trace::{ActivityKind, DeviceId, MemoryPlace, Ns, ProblemCode, Problems, RankInfo, Trace, TraceBuilder};
@@ -170,6 +170,67 @@ fn device_totals(device: DeviceId) -> DeviceTotals {
     }
 }
 
+fn fact(key: &'static str, value: FactValue) -> Fact {
+    Fact { key, value }
+}
+
+fn smells() -> Vec<Smell> {
+    vec![
+        Smell {
+            code: "host_bound",
+            subject: "decode_step".to_owned(),
+            share_fraction: Some(0.661),
+            evidence: vec![
+                fact("starved_ns", FactValue::Time(Ns(109_800_000))),
+                fact("starved_of_span_fraction", FactValue::Fraction(0.686)),
+                fact("launches", FactValue::Count(5_500)),
+                fact("each", FactValue::List(vec!["one".to_owned(), HOSTILE.to_owned()])),
+                fact("range", FactValue::Missing),
+            ],
+            ceiling: Some(Ceiling { win_ns: Ns(109_800_000), win_fraction: 0.661 }),
+            ceiling_formula: "idle time in which the next work was not launched",
+            summary: "the GPU waits for work 69 % of its span; one decode_step costs 41.6 ms of host (profiler included) for 3.5 ms of GPU in 1,646 kernels"
+                .to_owned(),
+            next: "try CUDA graphs or torch.compile, then measure busy/span".to_owned(),
+        },
+        Smell {
+            code: "unnamed_phases",
+            subject: HOSTILE.to_owned(),
+            share_fraction: None,
+            evidence: vec![fact("subject", FactValue::Text(HOSTILE.to_owned()))],
+            ceiling: None,
+            ceiling_formula: "none",
+            summary: format!("one call of {HOSTILE} and no named range"),
+            next: format!("wrap {HOSTILE}"),
+        },
+    ]
+}
+
+fn questions() -> Vec<Question> {
+    vec![Question {
+        code: "kernels_packed",
+        question: "Are kernels packed, or does the GPU wait between launches?",
+        verdict: "waits_for_launches",
+        answer: format!("the GPU waits for launches: busy 20 % of its span; look in {HOSTILE}"),
+        evidence: vec![fact("gpu_busy_ns", FactValue::Time(Ns(32_000_000)))],
+    }]
+}
+
+fn host_clock() -> HostClock {
+    HostClock {
+        note: format!("one {HOSTILE} takes 41.6 ms under the profiler and 20.0 ms without"),
+        calibration: Some(Calibration {
+            step: HOSTILE.to_owned(),
+            steps: 4,
+            profiled_step_ns: Ns(41_600_000),
+            unprofiled_step_ns: Ns(20_000_000),
+            inflation: 2.08,
+            busy_per_step_ns: Some(Ns(3_500_000)),
+            busy_fraction: Some(0.175),
+        }),
+    }
+}
+
 /// A trace of two ranks with a device each, and what triage says of it.
 pub(crate) fn triage() -> (Trace, Triage) {
     let mut builder = TraceBuilder::new();
@@ -210,6 +271,9 @@ pub(crate) fn triage() -> (Trace, Triage) {
         families: families(),
         kernels: kernels(),
         ranges: ranges(),
+        smells: smells(),
+        questions: questions(),
+        host_clock: Some(host_clock()),
         report: Report {
             workload: "decode, batch 1,\nbf16".to_owned(),
             hardware: "2 × NVIDIA H200".to_owned(),

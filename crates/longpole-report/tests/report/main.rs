@@ -173,3 +173,14 @@ fn the_report_is_five_lines_with_its_grade() {
     assert!(partial.lines().next().is_some_and(|l| l.ends_with("[trust partial: data was lost, totals are lower bounds]")), "{partial}");
     assert!(good.lines().skip(1).eq(partial.lines().skip(1)));
 }
+
+#[test]
+fn what_a_suspect_means() {
+    let all = longpole_analysis::explanations();
+    let one = [longpole_analysis::explain("host_bound").expect("it is known")];
+    assert_snapshot!("explain_host_bound_80", longpole_report::explain_text(&one, &plain(80)));
+    assert_snapshot!("explain_host_bound_markdown", longpole_report::explain_markdown(&one));
+    assert_snapshot!("explain_list_100", longpole_report::explain_list(&all, &plain(100)));
+    let document = json(&wire::explain(&all));
+    assert_eq!(document["smells"].as_array().map(Vec::len), Some(all.len()));
+}

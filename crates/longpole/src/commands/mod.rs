@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod explain;
 mod families;
 mod kernels;
 mod memory;
@@ -23,6 +24,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Families(args) => families::run(&args.common),
         Command::Ranges(args) => ranges::run(&args.common),
         Command::Memory(args) => memory::run(&args.common),
+        Command::Explain(args) => explain::run(args),
         Command::Completions { shell } => completions(*shell),
     }
 }

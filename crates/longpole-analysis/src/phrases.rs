@@ -1,9 +1,9 @@
-//! Numbers and names as the lines write them: ASCII, one line, units on every number.
+//! Numbers and names as sentences write them: ASCII, one line, units on every number.
 
 use longpole_trace::Ns;
 
 /// A duration with the unit that suits it.
-pub(super) fn time(ns: Ns) -> String {
+pub(crate) fn time(ns: Ns) -> String {
     let value = ns.get();
     let magnitude = value.unsigned_abs();
     match magnitude {
@@ -18,7 +18,7 @@ pub(super) fn time(ns: Ns) -> String {
 }
 
 /// A whole number with separators.
-pub(super) fn count(value: u64) -> String {
+pub(crate) fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -31,12 +31,12 @@ pub(super) fn count(value: u64) -> String {
 }
 
 /// `part` of `whole` in percent; absent when there is no whole.
-pub(super) fn percent(part: Ns, whole: Ns) -> Option<String> {
+pub(crate) fn percent(part: Ns, whole: Ns) -> Option<String> {
     (whole > Ns::ZERO).then(|| percent_of(fraction(part, whole)))
 }
 
 /// A fraction in percent.
-pub(super) fn percent_of(fraction: f64) -> String {
+pub(crate) fn percent_of(fraction: f64) -> String {
     let percent = fraction * 100.0;
     if percent > 0.0 && percent < 0.1 {
         "under 0.1 %".to_owned()
@@ -47,23 +47,35 @@ pub(super) fn percent_of(fraction: f64) -> String {
     }
 }
 
+/// A fraction in percent that keeps a digit or two below a tenth of a percent.
+pub(crate) fn fine_percent(fraction: f64) -> String {
+    let percent = fraction * 100.0;
+    if percent > 0.0 && percent < 0.005 {
+        "under 0.01 %".to_owned()
+    } else if percent > 0.0 && percent < 0.095 {
+        format!("{percent:.2} %")
+    } else {
+        percent_of(fraction)
+    }
+}
+
 /// `part / whole`, 0 when there is no whole.
-pub(super) fn fraction(part: Ns, whole: Ns) -> f64 {
+pub(crate) fn fraction(part: Ns, whole: Ns) -> f64 {
     if whole > Ns::ZERO { part.get() as f64 / whole.get() as f64 } else { 0.0 }
 }
 
 /// Text as one line.
-pub(super) fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// A name cut to fit into a sentence.
-pub(super) fn clip(name: &str) -> String {
+pub(crate) fn clip(name: &str) -> String {
     clip_to(name, 32)
 }
 
 /// A kernel's short name cut to fit into a sentence: a little longer, since its end tells variants apart.
-pub(super) fn clip_kernel(name: &str) -> String {
+pub(crate) fn clip_kernel(name: &str) -> String {
     clip_to(name, 40)
 }
 
@@ -77,7 +89,7 @@ fn clip_to(name: &str, limit: usize) -> String {
 }
 
 /// A number with its noun: `1 call`, `12 calls`.
-pub(super) fn counted(number: u64, noun: &str) -> String {
+pub(crate) fn counted(number: u64, noun: &str) -> String {
     match (number, noun.strip_suffix("ch")) {
         (1, _) => format!("1 {noun}"),
         (_, Some(_)) => format!("{} {noun}es", count(number)),
@@ -86,7 +98,7 @@ pub(super) fn counted(number: u64, noun: &str) -> String {
 }
 
 /// Joins as many items as a line of the report has room for after `head`: at least one, at most `most`.
-pub(super) fn list(head: &str, items: impl Iterator<Item = String>, most: usize) -> String {
+pub(crate) fn list(head: &str, items: impl Iterator<Item = String>, most: usize) -> String {
     const LINE: usize = 190;
     let mut line = head.to_owned();
     for (at, item) in items.take(most).enumerate() {

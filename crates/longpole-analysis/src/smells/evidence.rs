@@ -1,90 +1,104 @@
-//! What the rules need beyond the tables: why the device was idle, which single calls stand out, how work was launched.
+//! What the smells need beyond the tables: why the device was idle, which single calls stand out, how work was launched.
 
-use longpole_trace::{ActivityId, ActivityKind, ApiCallId, Interval, IntervalSet, Ns, StrId, Trace};
+use longpole_trace::{ActivityId, ActivityKind, ApiCallId, Interval, IntervalSet, Ns, StrId, ThreadId};
 
-use super::Tables;
+use super::facts::names_with;
+use super::thresholds::{LONG_CALL_RATIO, LONG_CALL_SHARE, SHORTEST_START_UP, SMALL_KERNEL};
 use crate::index::{HostRow, NodeId};
-
-/// Kernels shorter than this cost more to launch than to run.
-pub(super) const SMALL_KERNEL: Ns = Ns::from_micros(5);
-
-/// Nothing is initialised in less; shorter calls are ordinary, whatever their share of a short trace.
-const SHORTEST_START_UP: Ns = Ns::from_micros(500);
+use crate::triage::{Tables, rank_number};
 
 /// A host call of which a single one stands out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LongCall {
+pub(crate) struct LongCall {
     /// The operator or API call.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The operator around an API call.
-    pub(super) inside: Option<String>,
+    pub(crate) inside: Option<String>,
     /// Its own time: children and waiting excluded.
-    pub(super) self_ns: Ns,
+    pub(crate) self_ns: Ns,
     /// Calls of that name.
-    pub(super) calls: u64,
+    pub(crate) calls: u64,
+    /// Whether it is the first of them, or of those inside the same operator.
+    pub(crate) is_first: bool,
+    /// Its thread, and when it ran.
+    pub(crate) thread: ThreadId,
+    pub(crate) interval: Interval,
 }
 
 /// Device graphs that were replayed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Replays {
+pub(crate) struct Replays {
     /// Launches that ran.
-    pub(super) launches: u64,
+    pub(crate) launches: u64,
     /// Activities they ran.
-    pub(super) activities: u64,
+    pub(crate) activities: u64,
     /// Summed device time of those.
-    pub(super) device_ns: Ns,
+    pub(crate) device_ns: Ns,
 }
 
 /// Memory management by the runtime, while the device did nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct MemoryCalls {
+pub(crate) struct MemoryCalls {
     /// The call that took longest in sum.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// Calls of all such names.
-    pub(super) calls: u64,
+    pub(crate) calls: u64,
     /// Their union, less the time in which the device was busy.
-    pub(super) idle_ns: Ns,
+    pub(crate) idle_ns: Ns,
 }
 
-/// Everything the rules look at beside the tables.
+/// Host time in operators and calls, those that wait for the device left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HostWork {
+    /// Union over the threads of each rank.
+    pub(crate) total: Ns,
+    /// The part of it in which no device of the rank was busy.
+    pub(crate) idle: Ns,
+}
+
+/// Everything the smells look at beside the tables.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Evidence {
+pub(crate) struct Evidence {
+    /// When any device of each rank was busy.
+    pub(crate) busy: Vec<IntervalSet>,
     /// Idle time of the devices, inside their spans, in which the next work had not even been launched.
-    pub(super) starved_ns: Ns,
+    pub(crate) starved_ns: Ns,
     /// The part of the devices' idle time in which a data loader was being waited for.
-    pub(super) loader_ns: Ns,
+    pub(crate) loader_ns: Ns,
     /// Calls that by their name start device work.
-    pub(super) launch_calls: u64,
+    pub(crate) launch_calls: u64,
     /// Those of them without device activity.
-    pub(super) unanswered: u64,
+    pub(crate) unanswered: u64,
     /// Whether a device graph was captured.
-    pub(super) captured: bool,
-    pub(super) replays: Replays,
+    pub(crate) captured: bool,
+    pub(crate) replays: Replays,
     /// Kernels shorter than [`SMALL_KERNEL`], and their time.
-    pub(super) small_kernels: u64,
-    pub(super) small_kernels_ns: Ns,
+    pub(crate) small_kernels: u64,
+    pub(crate) small_kernels_ns: Ns,
     /// Median duration of kernels.
-    pub(super) median_kernel_ns: Ns,
+    pub(crate) median_kernel_ns: Ns,
     /// Copies between device and pageable host memory.
-    pub(super) pageable_ns: Ns,
-    pub(super) memory_calls: MemoryCalls,
+    pub(crate) pageable_ns: Ns,
+    pub(crate) memory_calls: MemoryCalls,
+    pub(crate) host_work: HostWork,
     /// Single host calls during which the device idled for most of the time, longest first.
-    pub(super) long_calls: Vec<LongCall>,
+    pub(crate) long_calls: Vec<LongCall>,
     /// The longest gap of a device.
-    pub(super) largest_gap_ns: Ns,
+    pub(crate) largest_gap_ns: Ns,
     /// Part of the wall in which no host thread was in an operator or call. Absent with several ranks, or without host work.
-    pub(super) outside_ns: Option<Ns>,
+    pub(crate) outside_ns: Option<Ns>,
     /// Communication time by rank, most first. Only with several ranks.
-    pub(super) comm_by_rank: Vec<(u32, Ns)>,
+    pub(crate) comm_by_rank: Vec<(u32, Ns)>,
 }
 
 impl Evidence {
-    pub(super) fn gather(tables: &Tables<'_, '_>) -> Self {
+    pub(crate) fn gather(tables: &Tables<'_, '_>) -> Self {
         let mut evidence = Self::default();
         let busy = evidence.device_side(tables);
         evidence.api_side(tables, &busy);
         evidence.host_side(tables, &busy);
         evidence.comm_by_rank = communication_by_rank(tables);
+        evidence.busy = busy;
         evidence
     }
 
@@ -105,7 +119,7 @@ impl Evidence {
             let duration = activities.dur[row].max(Ns::ZERO);
             if matches!(activities.kind[row], ActivityKind::Kernel | ActivityKind::Other) {
                 kernels.push(duration);
-                if duration < SMALL_KERNEL {
+                if duration < SMALL_KERNEL.ns() {
                     self.small_kernels += 1;
                     self.small_kernels_ns += duration;
                 }
@@ -211,6 +225,8 @@ impl Evidence {
                 }
             }
         }
+        self.host_work = host_work(tables, busy);
+
         // Outermost operators and calls. An operator that is little but a range (a compiled region) is looked through: its time is
         // Python unless something inside says otherwise.
         let mut inside = Vec::new();
@@ -231,7 +247,7 @@ impl Evidence {
         }
 
         // Only calls of this length are worth looking at, and there are few of them.
-        let threshold = Ns(wall.get() / 50).max(SHORTEST_START_UP);
+        let threshold = Ns((wall.get() as f64 * LONG_CALL_SHARE.value) as i64).max(SHORTEST_START_UP.ns());
         let mut candidates: Vec<(Ns, NodeId)> = Vec::new();
         for node in tree.nodes() {
             let (start, duration) = tree.times(node);
@@ -258,27 +274,61 @@ impl Evidence {
     }
 }
 
+/// Ranges are host work too, whatever runs inside them: Python between two operators is what a device most often waits for.
+fn host_work(tables: &Tables<'_, '_>, busy: &[IntervalSet]) -> HostWork {
+    let (tree, trace) = (tables.index.tree(), tables.index.trace());
+    let mut working = vec![Vec::new(); busy.len()];
+    let mut waiting = working.clone();
+    for node in tree.nodes() {
+        let is_call = matches!(tree.row(node), HostRow::Api(_));
+        let waits = is_call && blocks(trace.strings.get(tree.name(node)));
+        let is_outermost = || tree.parent(node).is_none_or(|parent| !tables.scope.includes_node(tables.index, parent));
+        if !tables.scope.includes_node(tables.index, node) || !(waits || is_outermost()) {
+            continue;
+        }
+        let (start, duration) = tree.times(node);
+        let side = if waits { &mut waiting } else { &mut working };
+        if let Some(of_rank) = side.get_mut(trace.thread_rank(tree.thread(node)) as usize) {
+            of_rank.push(Interval::new(start, duration));
+        }
+    }
+    let mut work = HostWork::default();
+    for ((working, waiting), busy) in working.into_iter().zip(waiting).zip(busy) {
+        let working = IntervalSet::from_unsorted(working).difference(&IntervalSet::from_unsorted(waiting));
+        work.total += working.total();
+        work.idle += working.difference(busy).total();
+    }
+    work
+}
+
 /// Describes a long call, if it is unlike the other calls of its name.
 fn long_call(tables: &Tables<'_, '_>, node: NodeId, self_ns: Ns) -> Option<LongCall> {
-    /// A first call that initialises something is at least this many times the median.
-    const UNLIKE: i64 = 10;
     let (tree, trace) = (tables.index.tree(), tables.index.trace());
     let name = tree.name(node);
-    let mut durations: Vec<Ns> = tree.nodes().filter(|&other| tree.name(other) == name).map(|other| tree.times(other).1).collect();
+    let others = || tree.nodes().filter(|&other| tree.name(other) == name);
+    let mut durations: Vec<Ns> = others().map(|other| tree.times(other).1).collect();
+    let (start, duration) = tree.times(node);
+    let inside = matches!(tree.row(node), HostRow::Api(_)).then(|| tree.enclosing_op(node)).flatten();
+    let place = |node: NodeId| tree.enclosing_op(node).map(|op| tree.name(op));
+    let alike = |other: &NodeId| inside.is_none() || place(*other) == place(node);
+    let is_first = others().filter(alike).all(|other| tree.start(other) >= start);
     let calls = durations.len() as u64;
     let middle = durations.len().checked_sub(1)? / 2;
     let median = *durations.select_nth_unstable(middle).1;
-    if calls > 1 && self_ns.get() < median.get().saturating_mul(UNLIKE) {
+    if calls > 1 && self_ns.get() < median.get().saturating_mul(LONG_CALL_RATIO.count() as i64) {
         return None;
     }
-    let inside = matches!(tree.row(node), HostRow::Api(_)).then(|| tree.enclosing_op(node)).flatten();
     let text = |name: StrId| trace.strings.get(name).to_owned();
-    Some(LongCall { name: text(name), inside: inside.map(|op| text(tree.name(op))), self_ns, calls })
-}
-
-/// Which interned strings satisfy a condition.
-fn names_with(trace: &Trace, holds: impl Fn(&str) -> bool) -> Vec<bool> {
-    trace.strings.iter().map(|(_, name)| holds(name)).collect()
+    let interval = Interval::new(start, duration);
+    Some(LongCall {
+        name: text(name),
+        inside: inside.map(|op| text(tree.name(op))),
+        self_ns,
+        calls,
+        is_first,
+        thread: tree.thread(node),
+        interval,
+    })
 }
 
 /// API calls that wait for the device: their time says nothing about the call.
@@ -295,7 +345,7 @@ fn waits_or_frames(name: &str) -> bool {
 }
 
 /// Runtime and driver calls that get or return memory.
-fn manages_memory(name: &str) -> bool {
+pub(crate) fn manages_memory(name: &str) -> bool {
     const WITH_PREFIX: &[&str] =
         &["Malloc", "Free", "HostAlloc", "HostMalloc", "HostFree", "MemAlloc", "MemFree", "MemCreate", "MemMap", "MemUnmap"];
     let rest = ["cuda", "hip", "cu"].iter().find_map(|prefix| name.strip_prefix(prefix));
@@ -325,7 +375,7 @@ fn communication_by_rank(tables: &Tables<'_, '_>) -> Vec<(u32, Ns)> {
     let trace = tables.index.trace();
     let mut by_rank: Vec<(u32, Ns)> = Vec::new();
     for device in &tables.totals.devices {
-        let rank = super::rank_number(trace, device.device);
+        let rank = rank_number(trace, device.device);
         match by_rank.iter_mut().find(|(known, _)| *known == rank) {
             Some((_, time)) => *time += device.comm_busy_ns,
             None => by_rank.push((rank, device.comm_busy_ns)),

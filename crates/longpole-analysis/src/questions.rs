@@ -1,0 +1,257 @@
+//! The four narrow questions of a first pass, answered with numbers and the place to look. Where the trace cannot tell, the answer
+//! says so and what to record.
+
+use longpole_trace::Ns;
+
+use crate::families::Family;
+use crate::phrases::{clip, counted, fine_percent, fraction, percent, percent_of, time};
+use crate::ranges::{RangeRow, is_users};
+use crate::smells::{CRITICAL_COPY_SHARE, DENSE_SHARE, Fact, FactValue, Facts, PACKED_SHARE};
+
+/// An answered question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Question {
+    /// Stable code of the question.
+    pub code: &'static str,
+    /// The question, for people.
+    pub question: &'static str,
+    /// One word for machines; `unknown` where the trace cannot tell.
+    pub verdict: &'static str,
+    /// The answer: numbers, and the place to look.
+    pub answer: String,
+    /// The numbers.
+    pub evidence: Vec<Fact>,
+}
+
+const UNKNOWN: &str = "unknown";
+const NO_DEVICE: &str = "cannot be known: no device activity was recorded (ProfilerActivity.CUDA records it)";
+
+struct Answer {
+    verdict: &'static str,
+    text: String,
+    evidence: Vec<Fact>,
+}
+
+impl Answer {
+    fn new(verdict: &'static str, text: impl Into<String>) -> Self {
+        Self { verdict, text: text.into(), evidence: Vec::new() }
+    }
+
+    fn fact(mut self, key: &'static str, value: impl Into<FactValue>) -> Self {
+        self.evidence.push(Fact { key, value: value.into() });
+        self
+    }
+}
+
+type Ask = fn(&Facts<'_, '_>) -> Answer;
+
+const QUESTIONS: &[(&str, &str, Ask)] = &[
+    ("kernels_packed", "Are kernels packed, or does the GPU wait between launches?", kernels_packed),
+    ("host_and_gpu", "Do host ranges line up with GPU work, or is the host busy while the GPU is empty?", host_and_gpu),
+    ("prefill_and_decode", "Is prefill one dense block and decode many small repeated ones?", prefill_and_decode),
+    ("copies_critical", "Are memory copies on the critical path?", copies_critical),
+];
+
+/// The answers, in order.
+pub(crate) fn questions(facts: &Facts<'_, '_>) -> Vec<Question> {
+    let answer = |&(code, question, ask): &(&'static str, &'static str, Ask)| {
+        let Answer { verdict, text, evidence } = ask(facts);
+        Question { code, question, verdict, answer: text, evidence }
+    };
+    QUESTIONS.iter().map(answer).collect()
+}
+
+/// The range in which the device idles most, and a phrase that points to it.
+fn idlest_range<'a>(facts: &Facts<'a, '_>) -> Option<&'a RangeRow> {
+    let rows = facts.tables.ranges.iter().filter(|row| is_users(&row.name) && row.gpu_idle_ns.is_some_and(|idle| idle > Ns::ZERO));
+    // Of a range and one inside it that idle about as much, the inner one is the place to look.
+    let most = rows.clone().filter_map(|row| row.gpu_idle_ns).max()?;
+    rows.filter(|row| row.gpu_idle_ns.is_some_and(|idle| idle.get() >= most.get() / 10 * 9)).max_by_key(|row| row.parents.len())
+}
+
+fn look(facts: &Facts<'_, '_>) -> String {
+    idlest_range(facts).map_or_else(String::new, |row| {
+        let idle = row.gpu_idle_ns.map(time).unwrap_or_default();
+        format!("; look in {} ({idle} idle)", clip(&row.name))
+    })
+}
+
+fn kernels_packed(facts: &Facts<'_, '_>) -> Answer {
+    if facts.tables.totals.devices.is_empty() {
+        return Answer::new(UNKNOWN, NO_DEVICE);
+    }
+    let (busy, span, idle) = (facts.busy, facts.span, facts.idle());
+    if span == Ns::ZERO {
+        return Answer::new(UNKNOWN, "cannot be known: the device work has no length");
+    }
+    let mut gaps: Vec<Ns> = facts.evidence.busy.iter().flat_map(|busy| busy.gaps().intervals().to_vec()).map(|gap| gap.len()).collect();
+    gaps.sort_unstable();
+    let median = gaps.len().checked_sub(1).map(|last| gaps[last / 2]);
+    let starved = facts.evidence.starved_ns;
+    let share = percent_of(fraction(busy, span));
+    let between = || {
+        let gaps = counted(gaps.len() as u64, "gap");
+        format!("idle {} in {gaps} of median {}", time(idle), median.map(time).unwrap_or_default())
+    };
+    let (verdict, text) = if PACKED_SHARE.is_met(busy, span) {
+        ("packed", format!("packed: busy {share} of its span"))
+    } else if starved.get() >= idle.get() / 2 {
+        let of_idle = percent(starved, idle).unwrap_or_default();
+        let place = look(facts);
+        (
+            "waits_for_launches",
+            format!("the GPU waits for launches: busy {share} of its span, {}, {of_idle} of it with nothing launched{place}", between()),
+        )
+    } else {
+        let text =
+            format!("not packed, but the next work is mostly launched in time: busy {share} of its span, {}{}", between(), look(facts));
+        ("gaps_after_launch", text)
+    };
+    Answer::new(verdict, text)
+        .fact("gpu_busy_ns", busy)
+        .fact("gpu_span_ns", span)
+        .fact("gpu_busy_of_span_fraction", fraction(busy, span))
+        .fact("gpu_idle_ns", idle)
+        .fact("starved_ns", starved)
+        .fact("gaps", gaps.len() as u64)
+        .fact("median_gap_ns", median)
+        .fact("largest_gap_ns", facts.evidence.largest_gap_ns)
+        .fact("look_in", idlest_range(facts).map(|row| row.name.as_str()))
+}
+
+fn host_and_gpu(facts: &Facts<'_, '_>) -> Answer {
+    if facts.tables.totals.devices.is_empty() {
+        return Answer::new(UNKNOWN, NO_DEVICE);
+    }
+    if facts.tables.totals.host_ops == 0 && facts.tables.ranges.is_empty() {
+        return Answer::new(UNKNOWN, "cannot be known: no operators and no ranges were recorded (ProfilerActivity.CPU records them)");
+    }
+    let host = &facts.evidence.host_work;
+    let rows = || facts.tables.ranges.iter().filter(|row| is_users(&row.name) && row.gpu_busy_ns.is_some());
+    let busy_of = |row: &RangeRow| Some(fraction(row.gpu_busy_ns?, row.gpu_span_ns?));
+    let mut worst: Vec<&RangeRow> = rows().filter(|row| fraction(row.cpu_ns, facts.wall) >= 0.05).collect();
+    worst.sort_by_key(|row| std::cmp::Reverse(row.cpu_ns - row.gpu_busy_ns.unwrap_or_default()));
+    worst.truncate(3);
+    let each: Vec<String> = worst
+        .iter()
+        .filter_map(|row| {
+            let share = percent_of(busy_of(row)?);
+            Some(format!("{} x{}: {} of host, GPU busy {share} of its span", clip(&row.name), row.calls, time(row.cpu_ns)))
+        })
+        .collect();
+    let listed = if each.is_empty() { String::new() } else { format!("; {}", each.join("; ")) };
+    let alone = percent(host.idle, facts.wall).unwrap_or_default();
+    let mostly_alone = host.idle.get() > host.total.get() / 2;
+    let (verdict, text) = if mostly_alone {
+        ("host_alone", format!("the host is busy while the GPU is empty for {} ({alone} of wall){listed}", time(host.idle)))
+    } else {
+        ("aligned", format!("they line up: the host works {} of wall with the GPU empty{listed}", alone))
+    };
+    Answer::new(verdict, text)
+        .fact("host_busy_ns", host.total)
+        .fact("host_busy_gpu_empty_ns", host.idle)
+        .fact("host_busy_gpu_empty_fraction", facts.host_share(host.idle))
+        .fact("ranges", FactValue::List(each))
+}
+
+/// Ranges whose names say what they are; a capture or replay of a graph is a step of decoding in most engines.
+fn phase(name: &str) -> Option<bool> {
+    let name = name.to_ascii_lowercase();
+    if ["prefill", "extend", "prompt"].iter().any(|part| name.contains(part)) {
+        Some(true)
+    } else if ["decode", "generate", "replay"].iter().any(|part| name.contains(part)) {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+fn prefill_and_decode(facts: &Facts<'_, '_>) -> Answer {
+    if facts.tables.totals.devices.is_empty() {
+        return Answer::new(UNKNOWN, NO_DEVICE);
+    }
+    let of = |wanted: bool| {
+        let rows = facts.tables.ranges.iter().filter(move |row| phase(&row.name) == Some(wanted) && row.kernels > 0);
+        // A loop around steps is not a step.
+        rows.max_by_key(|row| (row.calls, row.kernels))
+    };
+    let (prefill, decode) = (of(true), of(false));
+    if prefill.is_none() && decode.is_none() {
+        return Answer::new(
+            UNKNOWN,
+            "cannot be known: no range is named like prefill or decode (record_function or NVTX ranges would tell)",
+        );
+    }
+    let describe = |row: &RangeRow| {
+        let calls = row.calls.max(1);
+        let busy = row.gpu_busy_ns.unwrap_or_default();
+        let mean = Ns(busy.get() / row.kernels.max(1) as i64);
+        let share = percent(busy, row.gpu_span_ns.unwrap_or_default()).unwrap_or_default();
+        format!(
+            "{} x{}: {} of {} on the mean each, GPU busy {share} of its span",
+            clip(&row.name),
+            row.calls,
+            counted(row.kernels / calls, "kernel"),
+            time(mean)
+        )
+    };
+    let share = |row: &RangeRow| Some(fraction(row.gpu_busy_ns?, row.gpu_span_ns?));
+    let dense = prefill.and_then(share).map(|share| share >= DENSE_SHARE.value);
+    let repeated = decode.map(|row| row.calls > 1);
+    let (verdict, head) = match (dense, repeated) {
+        (Some(true), Some(true)) => ("yes", "yes: "),
+        (Some(false), Some(true)) => ("prefill_not_dense", "decode repeats, but prefill is not dense: "),
+        (Some(true), _) => ("prefill_dense", "prefill is dense; decode is not seen to repeat: "),
+        (Some(false), _) => ("prefill_not_dense", "prefill is not dense, and decode is not seen to repeat: "),
+        (None, Some(true)) => ("decode_only", "decode repeats; there is no prefill here: "),
+        (None, _) => ("decode_once", "decode is here once and prefill not at all: "),
+    };
+    let text: Vec<String> = [prefill, decode].into_iter().flatten().map(describe).collect();
+    let mut answer = Answer::new(verdict, format!("{head}{}", text.join("; ")));
+    if let Some(row) = prefill {
+        answer = answer
+            .fact("prefill", row.name.as_str())
+            .fact("prefill_calls", row.calls)
+            .fact("prefill_kernels", row.kernels)
+            .fact("prefill_gpu_busy_ns", row.gpu_busy_ns)
+            .fact("prefill_gpu_busy_of_span_fraction", share(row));
+    }
+    if let Some(row) = decode {
+        answer = answer
+            .fact("decode", row.name.as_str())
+            .fact("decode_calls", row.calls)
+            .fact("decode_kernels", row.kernels)
+            .fact("decode_gpu_busy_ns", row.gpu_busy_ns)
+            .fact("decode_gpu_busy_of_span_fraction", share(row));
+    }
+    answer
+}
+
+fn copies_critical(facts: &Facts<'_, '_>) -> Answer {
+    let totals = facts.tables.totals;
+    let (Some(exposed), Some(copied)) = (totals.exposed_copy_ns, totals.copy_busy_ns) else { return Answer::new(UNKNOWN, NO_DEVICE) };
+    if totals.memcpys + totals.memsets == 0 {
+        return Answer::new("no", "no: there are no copies and no fills").fact("copies", 0).fact("fills", 0);
+    }
+    let largest = facts.tables.kernels.iter().find(|row| matches!(row.family, Family::Memcpy | Family::Memset));
+    let place = largest.map_or_else(String::new, |row| {
+        let by = row.owners.first().map_or_else(String::new, |owner| format!(" by {}", clip(&owner.name)));
+        format!("; most is {}{by} ({})", clip(&row.name), time(row.cuda_ns))
+    });
+    let share = fine_percent(fraction(exposed, facts.span));
+    let critical = CRITICAL_COPY_SHARE.is_met(exposed, facts.span);
+    let (verdict, head) = if critical { ("yes", "yes") } else { ("no", "no") };
+    let text = format!(
+        "{head}: {} of {} of copies and fills run with no kernel beside them, {share} of the GPU span{place}",
+        time(exposed),
+        time(copied)
+    );
+    Answer::new(verdict, text)
+        .fact("copies", totals.memcpys)
+        .fact("fills", totals.memsets)
+        .fact("copy_busy_ns", copied)
+        .fact("exposed_ns", exposed)
+        .fact("exposed_of_span_fraction", fraction(exposed, facts.span))
+        .fact("pageable_ns", facts.evidence.pageable_ns)
+        .fact("largest", largest.map(|row| row.name.as_str()))
+}

@@ -1,0 +1,153 @@
+//! The device's own work: many small kernels, one large one, or neither.
+
+use longpole_trace::Ns;
+
+use super::operators::is_listed_elsewhere;
+use super::thresholds::{KERNEL_SHARE, MANY_KERNELS, SMALL_KERNEL, SMALL_SHARE};
+use super::{Facts, Found, SmellKind, Stage};
+use crate::families::Family;
+use crate::kernels::KernelRow;
+use crate::phrases::{clip_kernel, counted, fraction, percent, time};
+
+pub(super) const MANY_TINY_KERNELS: SmellKind = SmellKind {
+    code: "many_tiny_kernels",
+    stage: Stage::ManyKernels,
+    lead_in: "fuse kernels: ",
+    meaning: "Device time goes into a great many short kernels: each starts, drains and reads its inputs again.",
+    detection: "At least {MANY_KERNELS} kernels, and those under {SMALL_KERNEL} take {SMALL_SHARE} of kernel time.",
+    ceiling: "time covered by kernels under the limit, with nothing else running on the device",
+    fix: "Fuse neighbours: torch.compile, fused norms, rotary embeddings and activations, a larger batch.",
+    find: many_tiny_kernels,
+};
+
+pub(super) const ONE_KERNEL: SmellKind = SmellKind {
+    code: "one_kernel",
+    stage: Stage::Kernel,
+    lead_in: "one kernel: ",
+    meaning: "One kernel takes a large part of device time.",
+    detection: "One kernel takes at least {KERNEL_SHARE} of device time.",
+    ceiling: "time covered by the kernel with nothing else running on the device",
+    fix: "Profile one launch with ncu and compare it with its floor: bytes over memory bandwidth, or FLOPs over peak. Then another \
+          algorithm, tile, dtype or library.",
+    find: one_kernel,
+};
+
+pub(super) const TOP_FAMILY: SmellKind = SmellKind {
+    code: "top_family",
+    stage: Stage::Fallback,
+    lead_in: "no single cause: ",
+    meaning: "Nothing stands out: device time is spread over kernels, and the largest family is the place to look.",
+    detection: "Nothing else was found to try first.",
+    ceiling: "time covered by the largest kernel of the family with nothing else running on the device",
+    fix: "Profile the largest kernel of the family with ncu.",
+    find: top_family,
+};
+
+pub(super) fn is_kernel(row: &KernelRow) -> bool {
+    !matches!(row.family, Family::Memcpy | Family::Memset)
+}
+
+fn many_tiny_kernels(facts: &Facts<'_, '_>) -> Option<Found> {
+    let (totals, evidence, trace) = (facts.tables.totals, facts.evidence, facts.trace());
+    let kernel_time: Ns = facts.tables.kernels.iter().filter(|row| is_kernel(row)).map(|row| row.cuda_ns).sum();
+    if totals.kernels < MANY_KERNELS.count() || !SMALL_SHARE.is_met(evidence.small_kernels_ns, kernel_time) {
+        return None;
+    }
+    let replays = &evidence.replays;
+    let launched = if replays.device_ns.get() > kernel_time.get() / 2 {
+        format!(" from {}", counted(replays.launches, "graph replay"))
+    } else {
+        String::new()
+    };
+    let family = small_family(facts).map(Family::name);
+    let small = facts.work(|row, _| {
+        trace.activities.dur[row] < SMALL_KERNEL.ns()
+            && !matches!(trace.activities.kind[row], longpole_trace::ActivityKind::Memcpy | longpole_trace::ActivityKind::Memset)
+    });
+    let summary = format!(
+        "{}{launched}, median {}; those under 5 us take {} of kernel time, the GPU is busy {} of its span",
+        counted(totals.kernels, "kernel"),
+        time(evidence.median_kernel_ns),
+        percent(evidence.small_kernels_ns, kernel_time)?,
+        percent(facts.busy, facts.span)?
+    );
+    let next = format!("fuse{} neighbours, then count kernels per step", family.map_or_else(String::new, |family| format!(" {family}")));
+    Some(
+        Found::new(family.unwrap_or("small kernels"), summary, next)
+            .covering(facts.device_share(small.total))
+            .at_most(facts.device_ceiling(small.alone))
+            .fact("kernels", totals.kernels)
+            .fact("small_kernels", evidence.small_kernels)
+            .fact("small_kernels_ns", evidence.small_kernels_ns)
+            .fact("small_of_kernel_time_fraction", fraction(evidence.small_kernels_ns, kernel_time))
+            .fact("median_ns", evidence.median_kernel_ns)
+            .fact("graph_replays", replays.launches)
+            .fact("graph_replay_activities", replays.activities)
+            .leading(true),
+    )
+}
+
+/// The family with most time in kernels that are small on the median. Matrix products and attention are not fused away.
+fn small_family(facts: &Facts<'_, '_>) -> Option<Family> {
+    let mut sums = vec![Ns::ZERO; Family::ALL.len()];
+    for row in facts.tables.kernels.iter().filter(|row| is_kernel(row)) {
+        let fusable = !matches!(row.family, Family::Gemm | Family::Attention | Family::Communication | Family::Other);
+        if fusable && row.median_ns < SMALL_KERNEL.ns() {
+            sums[row.family as usize] += row.cuda_ns;
+        }
+    }
+    Family::ALL.iter().copied().max_by_key(|&family| sums[family as usize]).filter(|&family| sums[family as usize] > Ns::ZERO)
+}
+
+fn one_kernel(facts: &Facts<'_, '_>) -> Option<Found> {
+    let row = facts.tables.kernels.iter().find(|row| is_kernel(row) && !is_listed_elsewhere(facts, row.family))?;
+    if !KERNEL_SHARE.is_met(row.cuda_ns, facts.device_time) {
+        return None;
+    }
+    let work = facts.kernel_work(&row.name);
+    let summary = format!(
+        "{} ({}) takes {} of GPU time, {} at a median of {}",
+        clip_kernel(&row.short_name),
+        row.family.name(),
+        percent(row.cuda_ns, facts.device_time)?,
+        counted(row.calls, "call"),
+        time(row.median_ns)
+    );
+    Some(
+        Found::new(row.name.as_str(), summary, "profile one with ncu against its memory or FLOP floor, then measure the median")
+            .covering(facts.device_share(work.total))
+            .at_most(facts.device_ceiling(work.alone))
+            .fact("calls", row.calls)
+            .fact("cuda_ns", row.cuda_ns)
+            .fact("of_device_time_fraction", fraction(row.cuda_ns, facts.device_time))
+            .fact("median_ns", row.median_ns)
+            .fact("max_ns", row.max_ns)
+            .fact("family", row.family.name())
+            .fact("owner", row.owners.first().map(|owner| owner.name.as_str()))
+            .leading(true),
+    )
+}
+
+fn top_family(facts: &Facts<'_, '_>) -> Option<Found> {
+    let family = facts.tables.families.first()?;
+    let kernel = facts.tables.kernels.iter().find(|row| row.family == family.family)?;
+    let summary = format!(
+        "the GPU is busy {} of its span; {} takes {} of its time, {} ({}) the most",
+        percent(facts.busy, facts.span)?,
+        family.family.name(),
+        percent(family.self_cuda_ns, facts.device_time)?,
+        clip_kernel(&kernel.short_name),
+        time(kernel.cuda_ns)
+    );
+    let work = facts.kernel_work(&kernel.name);
+    Some(
+        Found::new(family.family.name(), summary, "profile that one with ncu, then measure the family again")
+            .covering(facts.device_share(work.total))
+            .at_most(facts.device_ceiling(work.alone))
+            .fact("family_ns", family.self_cuda_ns)
+            .fact("family_calls", family.calls)
+            .fact("kernel", kernel.name.as_str())
+            .fact("kernel_ns", kernel.cuda_ns)
+            .leading(true),
+    )
+}

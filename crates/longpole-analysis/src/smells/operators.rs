@@ -1,0 +1,217 @@
+//! One expensive operator, many cheap calls of one, or operators that only move data.
+
+use longpole_trace::Ns;
+
+use super::facts::Work;
+use super::thresholds::{CHEAP_CALLS, CHEAP_SHARE, COMMUNICATION_LISTED, COPY_LISTED, OPERATOR_SHARE, SMALL_KERNEL, TRAFFIC_SHARE};
+use super::{Facts, Found, SmellKind, Stage};
+use crate::families::{Family, FamilyOfName};
+use crate::index::Owner;
+use crate::ops::OpRowKind;
+use crate::phrases::{clip, clip_kernel, count, counted, fraction, percent, time};
+
+pub(super) const ONE_OPERATOR: SmellKind = SmellKind {
+    code: "one_operator",
+    stage: Stage::Operator,
+    lead_in: "one operator: ",
+    meaning: "One operator owns the run. Its kind matters: a matrix product or attention is model work and has a floor; a copy, cast, gather, scatter \
+              or contiguous is memory traffic dressed as model work, and mostly can go.",
+    detection: "One operator owns at least {OPERATOR_SHARE} of device time by itself. Its kind is that of the kernels in which most of its time goes. Copies and collectives that are listed as copies or communication are not repeated.",
+    ceiling: "time covered by the operator's own device work with nothing else running on the device",
+    fix: "Model work: profile its largest kernel with ncu against its memory or FLOP floor. Memory traffic: find who asks for it (longpole ops --by stack) \
+          and keep one dtype and layout instead.",
+    find: one_operator,
+};
+
+pub(super) const MEMORY_TRAFFIC: SmellKind = SmellKind {
+    code: "memory_traffic",
+    stage: Stage::Listed,
+    lead_in: "",
+    meaning: "Kernels that only move data (copies, casts, layout changes, gathers, scatters) take a good part of device time.",
+    detection: "Kernels of the families copy/cast and gather/scatter take at least {TRAFFIC_SHARE} of device time.",
+    ceiling: "time covered by those kernels with nothing else running on the device",
+    fix: "Keep weights and activations in one dtype; avoid permute().contiguous() and cat() in the loop (write into a preallocated buffer); \
+          let a compiler fuse casts into their neighbours.",
+    find: memory_traffic,
+};
+
+pub(super) const MANY_CHEAP_CALLS: SmellKind = SmellKind {
+    code: "many_cheap_calls",
+    stage: Stage::Listed,
+    lead_in: "",
+    meaning: "An operator whose device work is tiny is called thousands of times: the calls cost more than the work.",
+    detection: "At least {CHEAP_CALLS} calls of one operator that take {CHEAP_SHARE} of the wall on the host, at less than {SMALL_KERNEL} of device time a \
+                call. Of those, the one with most host time.",
+    ceiling: "union of the calls on the host, less the time in which a device of the rank was busy",
+    fix: "Batch or fuse the calls: foreach and fused variants, torch.compile, one larger tensor instead of many, work moved out of Python loops.",
+    find: many_cheap_calls,
+};
+
+/// What kind of work a family is.
+fn kind(family: Option<Family>) -> &'static str {
+    match family {
+        Some(Family::Gemm) => "matmul",
+        Some(Family::Attention) => "attention",
+        Some(Family::CopyCast | Family::GatherScatter | Family::Memcpy | Family::Memset) => "memory traffic",
+        Some(Family::Communication) => "communication",
+        Some(_) => "other",
+        None => "unknown",
+    }
+}
+
+/// The device work that operators of a name own themselves.
+fn own_work(facts: &Facts<'_, '_>, operator: &str) -> Work {
+    let (tree, trace) = (facts.tables.index.tree(), facts.trace());
+    let Some(name) = trace.strings.find(operator) else { return Work::default() };
+    facts.work(|_, owner| matches!(owner, Owner::Op(node) if tree.name(node) == name))
+}
+
+/// Copies and collectives are judged by how exposed they are, in smells of their own.
+pub(super) fn is_listed_elsewhere(facts: &Facts<'_, '_>, family: Family) -> bool {
+    let totals = facts.tables.totals;
+    let (limit, exposed) = match family {
+        Family::Memcpy | Family::Memset => (COPY_LISTED, totals.exposed_copy_ns),
+        Family::Communication => (COMMUNICATION_LISTED, totals.exposed_comm_ns),
+        _ => return false,
+    };
+    exposed.is_some_and(|exposed| limit.is_met(exposed, facts.span))
+}
+
+fn one_operator(facts: &Facts<'_, '_>) -> Option<Found> {
+    let operators = facts.tables.ops.rows.iter().filter(|row| row.kind == OpRowKind::Operator);
+    let row = operators.max_by_key(|row| row.self_cuda_ns)?;
+    let own = row.self_cuda_ns?;
+    if !OPERATOR_SHARE.is_met(own, facts.device_time) {
+        return None;
+    }
+    let mut families = vec![Ns::ZERO; Family::ALL.len()];
+    let mut largest = None;
+    for kernel in facts.tables.kernels {
+        let Some(owner) = kernel.owners.iter().find(|owner| owner.name == row.name) else { continue };
+        families[kernel.family as usize] += owner.cuda_ns;
+        if largest.is_none_or(|(_, time)| owner.cuda_ns > time) {
+            largest = Some((kernel, owner.cuda_ns));
+        }
+    }
+    let (kernel, kernel_time) = largest?;
+    let family = Family::ALL.iter().copied().max_by_key(|&family| families[family as usize]);
+    if family.is_some_and(|family| is_listed_elsewhere(facts, family)) {
+        return None;
+    }
+    let kind = kind(family);
+    let next = match kind {
+        "memory traffic" => {
+            format!("find who asks for {} (longpole ops --by stack) and drop it, then measure its self CUDA time", clip(&row.name))
+        }
+        "communication" => "compare the ranks' time in it, then look at the rank with the least".to_owned(),
+        _ => format!(
+            "profile {} ({}) with ncu against its memory or FLOP floor, then measure its self CUDA time",
+            clip_kernel(&kernel.short_name),
+            time(kernel_time)
+        ),
+    };
+    let work = own_work(facts, &row.name);
+    let share = percent(own, facts.device_time)?;
+    let aside = if kind == "other" { String::new() } else { format!(", {kind}") };
+    Some(
+        Found::new(
+            row.name.as_str(),
+            format!("{} owns {share} of GPU time ({}{aside})", clip(&row.name), counted(row.calls, "call")),
+            next,
+        )
+        .covering(facts.device_share(work.total))
+        .at_most(facts.device_ceiling(work.alone))
+        .fact("kind", kind)
+        .fact("calls", row.calls)
+        .fact("self_cuda_ns", own)
+        .fact("of_device_time_fraction", fraction(own, facts.device_time))
+        .fact("largest_kernel", kernel.name.as_str())
+        .fact("largest_kernel_ns", kernel_time)
+        .leading(true),
+    )
+}
+
+fn memory_traffic(facts: &Facts<'_, '_>) -> Option<Found> {
+    let moves = |family: Family| matches!(family, Family::CopyCast | Family::GatherScatter);
+    let rows = || facts.tables.kernels.iter().filter(|row| moves(row.family));
+    let moved: Ns = rows().map(|row| row.cuda_ns).sum();
+    if !TRAFFIC_SHARE.is_met(moved, facts.device_time) {
+        return None;
+    }
+    let calls: u64 = rows().map(|row| row.calls).sum();
+    let mut owners: Vec<(&str, Ns)> = Vec::new();
+    for owner in rows().flat_map(|row| &row.owners) {
+        match owners.iter_mut().find(|(name, _)| *name == owner.name) {
+            Some((_, time)) => *time += owner.cuda_ns,
+            None => owners.push((&owner.name, owner.cuda_ns)),
+        }
+    }
+    owners.sort_by_key(|&(name, time)| (std::cmp::Reverse(time), name));
+    let (owner, owner_time) = *owners.first()?;
+    let trace = facts.trace();
+    let mut families = FamilyOfName::new(trace);
+    let is_moved: Vec<bool> = (0..trace.activities.len()).map(|row| moves(families.get(trace, row))).collect();
+    let work = facts.work(|row, _| is_moved[row]);
+    let names: Vec<String> =
+        owners.iter().take(3).map(|&(name, time)| format!("{} {}", clip(name), percent(time, moved).unwrap_or_default())).collect();
+    Some(
+        Found::new(
+            owner,
+            format!(
+                "{} that only move data take {} of GPU time ({}): {}",
+                counted(calls, "kernel"),
+                percent(moved, facts.device_time)?,
+                time(moved),
+                names.join(", ")
+            ),
+            if owner.starts_with("(no operator)") {
+                let kernel = rows().next().map(|row| clip_kernel(&row.short_name)).unwrap_or_default();
+                format!("find the operator of {kernel} in an eager run and drop or fuse it, then measure copy/cast time")
+            } else {
+                format!("drop or fuse the data movement of {}, then measure copy/cast time", clip(owner))
+            },
+        )
+        .covering(facts.device_share(work.total))
+        .at_most(facts.device_ceiling(work.alone))
+        .fact("kernels", calls)
+        .fact("cuda_ns", moved)
+        .fact("of_device_time_fraction", fraction(moved, facts.device_time))
+        .fact("largest_owner", owner)
+        .fact("largest_owner_ns", owner_time),
+    )
+}
+
+fn many_cheap_calls(facts: &Facts<'_, '_>) -> Option<Found> {
+    let is_cheap = |device: Option<Ns>, calls: u64| device.is_none_or(|ns| ns.get() < SMALL_KERNEL.ns().get().saturating_mul(calls as i64));
+    let rows = facts.tables.ops.rows.iter().filter(|row| {
+        row.kind == OpRowKind::Operator
+            && row.calls >= CHEAP_CALLS.count()
+            && is_cheap(row.cuda_ns, row.calls)
+            && row.cpu_ns.is_some_and(|ns| CHEAP_SHARE.is_met(ns, facts.wall))
+    });
+    let row = rows.max_by_key(|row| row.cpu_ns)?;
+    let calls = facts.operators(|name| name == row.name);
+    // An operator may call itself, and threads run side by side: the table's sum can be more than what is covered.
+    if facts.host_share(calls.total).is_none_or(|share| share < CHEAP_SHARE.value) {
+        return None;
+    }
+    let device = row.cuda_ns.map(|ns| Ns(ns.get() / row.calls as i64));
+    let work = device.map_or_else(String::new, |ns| format!(" for {} of GPU", time(ns)));
+    let summary = format!(
+        "{} is called {} times: {} of host, {} a call{work}",
+        clip(&row.name),
+        count(row.calls),
+        time(calls.total),
+        time(Ns(calls.total.get() / row.calls as i64))
+    );
+    Some(
+        Found::new(row.name.as_str(), summary, format!("batch or fuse the calls of {}, then count its calls per step", clip(&row.name)))
+            .covering(facts.host_share(calls.total))
+            .at_most(facts.host_ceiling(calls.idle))
+            .fact("calls", row.calls)
+            .fact("calls_per_step", facts.per_step(&calls))
+            .fact("host_ns", calls.total)
+            .fact("gpu_idle_during_ns", facts.idle_part(&calls))
+            .fact("cuda_ns", row.cuda_ns),
+    )
+}

@@ -1,0 +1,228 @@
+//! What the recording does not show. These come before any suspicion: nothing wins time here, only knowledge.
+
+use longpole_trace::Ns;
+
+use super::thresholds::{CAPTURE_SHARE, FEW_ACTIVITIES, LAUNCHES_TO_JUDGE, MISSING_SHARE, UNNAMED_CALLS};
+use super::{Facts, Found, SmellKind, Stage};
+use crate::ops::OpRow;
+use crate::phrases::{clip, clip_kernel, count, counted, percent, time};
+use crate::ranges::is_users;
+
+const NO_CEILING: &str = "none: recording again wins knowledge, not time";
+
+pub(super) const EMPTY: SmellKind = SmellKind {
+    code: "empty",
+    stage: Stage::Recording,
+    lead_in: "",
+    meaning: "The scope holds no operator, no range and no device work.",
+    detection: "There is no event in the scope.",
+    ceiling: NO_CEILING,
+    fix: "Profile while the model runs, or ask for a scope in which something happens.",
+    find: empty,
+};
+
+pub(super) const RECORD_CUDA: SmellKind = SmellKind {
+    code: "record_cuda",
+    stage: Stage::Recording,
+    lead_in: "",
+    meaning: "No device activity was recorded: whether the device was busy, and with what, cannot be known.",
+    detection: "There is no device activity in the scope.",
+    ceiling: NO_CEILING,
+    fix: "Add ProfilerActivity.CUDA to the activities of the profiler. Counter and range profiling hide kernels from it: leave them off. If nothing was \
+          meant to run on a device, read the host table (longpole ops --sort self_cpu_time_total).",
+    find: record_cuda,
+};
+
+pub(super) const GRAPH_CAPTURE: SmellKind = SmellKind {
+    code: "graph_capture",
+    stage: Stage::Recording,
+    lead_in: "",
+    meaning: "A device graph is being captured: its launches are recorded into the graph and run nothing.",
+    detection: "At least {LAUNCHES_TO_JUDGE} launch calls, {CAPTURE_SHARE} of them without device work, and a call that captures or instantiates a graph.",
+    ceiling: NO_CEILING,
+    fix: "Profile steps that replay the graph.",
+    find: graph_capture,
+};
+
+pub(super) const KERNELS_MISSING: SmellKind = SmellKind {
+    code: "kernels_missing",
+    stage: Stage::Recording,
+    lead_in: "",
+    meaning: "Most launches have no device work in the trace: device times are lower bounds.",
+    detection: "At least {LAUNCHES_TO_JUDGE} launch calls, {MISSING_SHARE} of them without device work.",
+    ceiling: NO_CEILING,
+    fix: "Synchronise before the profiler stops, record fewer steps, and see that no other profiler holds the device.",
+    find: kernels_missing,
+};
+
+pub(super) const TOO_LITTLE: SmellKind = SmellKind {
+    code: "too_little",
+    stage: Stage::TooLittle,
+    lead_in: "",
+    meaning: "There is device work, but too little of it to judge.",
+    detection: "Fewer than {FEW_ACTIVITIES} pieces of device work.",
+    ceiling: NO_CEILING,
+    fix: "Profile several whole steps after a warm-up.",
+    find: too_little,
+};
+
+pub(super) const RECORD_CPU: SmellKind = SmellKind {
+    code: "record_cpu",
+    stage: Stage::Unattributed,
+    lead_in: "",
+    meaning: "No operators were recorded: who launches the device work, and what the host does meanwhile, cannot be known.",
+    detection: "There is device work and no operator.",
+    ceiling: NO_CEILING,
+    fix: "Add ProfilerActivity.CPU to the activities of the profiler.",
+    find: record_cpu,
+};
+
+pub(super) const RECORD: SmellKind = SmellKind {
+    code: "record",
+    stage: Stage::Fallback,
+    lead_in: "",
+    meaning: "The device work in the trace has no length.",
+    detection: "Nothing else was found, and the durations of all device work are zero.",
+    ceiling: NO_CEILING,
+    fix: "Record again, with a current version of the profiler.",
+    find: record,
+};
+
+pub(super) const UNNAMED_PHASES: SmellKind = SmellKind {
+    code: "unnamed_phases",
+    stage: Stage::Listed,
+    lead_in: "",
+    meaning: "The trace names no phases: prefill, decode and their steps cannot be told apart.",
+    detection: "At least {UNNAMED_CALLS} operator or API calls, and no range other than those that libraries open.",
+    ceiling: NO_CEILING,
+    fix: "Wrap each phase: `with torch.profiler.record_function(\"decode_step\"):` where torch.profiler records, `with \
+          torch.cuda.nvtx.range(\"decode_step\"):` for Nsight Systems, `nvtxRangePushA(\"decode_step\"); ... nvtxRangePop();` in C++.",
+    find: unnamed_phases,
+};
+
+fn empty(facts: &Facts<'_, '_>) -> Option<Found> {
+    let totals = facts.tables.totals;
+    let nothing = totals.host_ops == 0 && totals.devices.is_empty() && facts.tables.ops.rows.is_empty() && facts.tables.ranges.is_empty();
+    nothing.then(|| Found::new("the scope", "there are no events here".to_owned(), "record again").leading(true))
+}
+
+fn record_cuda(facts: &Facts<'_, '_>) -> Option<Found> {
+    if !facts.tables.totals.devices.is_empty() || empty(facts).is_some() {
+        return None;
+    }
+    let launches = facts.evidence.launch_calls;
+    let found = if launches > 0 {
+        Found::new(
+            "device activity",
+            format!("{} but no device activity: whether the GPU was busy cannot be known", counted(launches, "launch call")),
+            "record the device: profile with ProfilerActivity.CUDA and no counter or range profiling, then read the GPU busy share",
+        )
+    } else {
+        let top = top_host_row(facts).map_or_else(String::new, |(row, time)| {
+            let share = percent(time, facts.wall).unwrap_or_default();
+            format!("; if the CPU does the work, {} is {share} of the wall", clip(&row.name))
+        });
+        Found::new(
+            "device activity",
+            format!("no device activity and no launch is here: whether a GPU was busy cannot be known{top}"),
+            "record the device, if one was used (ProfilerActivity.CUDA), then read the GPU busy share",
+        )
+    };
+    Some(found.fact("launch_calls", launches).fact("host_ops", facts.tables.totals.host_ops).leading(true))
+}
+
+fn graph_capture(facts: &Facts<'_, '_>) -> Option<Found> {
+    let evidence = facts.evidence;
+    let (all, unanswered) = (evidence.launch_calls, evidence.unanswered);
+    let holds = all >= LAUNCHES_TO_JUDGE.count() && unanswered as f64 >= all as f64 * CAPTURE_SHARE.value && evidence.captured;
+    holds.then(|| {
+        Found::new(
+            "graph capture",
+            format!("here a graph is being captured ({} of {} launches ran nothing yet)", count(unanswered), count(all)),
+            "record a replay: profile steps that replay it and measure busy over span",
+        )
+        .fact("launch_calls", all)
+        .fact("launches_without_device_work", unanswered)
+        .leading(true)
+    })
+}
+
+fn kernels_missing(facts: &Facts<'_, '_>) -> Option<Found> {
+    let (all, unanswered) = (facts.evidence.launch_calls, facts.evidence.unanswered);
+    let holds = all >= LAUNCHES_TO_JUDGE.count() && unanswered as f64 >= all as f64 * MISSING_SHARE.value;
+    // Without any device work the message is another.
+    (holds && !facts.tables.totals.devices.is_empty() && graph_capture(facts).is_none()).then(|| {
+        Found::new(
+            "launches",
+            format!("{} of {} launches have no device work, so every device time is a lower bound", count(unanswered), count(all)),
+            "record again and synchronise before the profiler stops, then compare launches with kernels",
+        )
+        .fact("launch_calls", all)
+        .fact("launches_without_device_work", unanswered)
+        .leading(true)
+    })
+}
+
+fn activities(facts: &Facts<'_, '_>) -> u64 {
+    facts.tables.totals.devices.iter().map(|device| device.activities).sum()
+}
+
+fn too_little(facts: &Facts<'_, '_>) -> Option<Found> {
+    let activities = activities(facts);
+    (activities > 0 && activities < FEW_ACTIVITIES.count()).then(|| {
+        let pieces = counted(activities, "piece");
+        Found::new(
+            "device work",
+            format!("{pieces} of device work ({}) in {} is too little to judge", time(facts.busy), time(facts.wall)),
+            "record more: profile several whole steps and read busy over span",
+        )
+        .fact("activities", activities)
+        .fact("gpu_busy_ns", facts.busy)
+        .leading(true)
+    })
+}
+
+fn record_cpu(facts: &Facts<'_, '_>) -> Option<Found> {
+    if facts.tables.totals.host_ops > 0 {
+        return None;
+    }
+    let top = facts.tables.kernels.first()?;
+    let found = Found::new(
+        "operators",
+        format!(
+            "no operators: who launches what cannot be known; the GPU is busy {} of its span, {} ({}) is {} of its time",
+            percent(facts.busy, facts.span)?,
+            clip_kernel(&top.short_name),
+            top.family.name(),
+            percent(top.cuda_ns, facts.device_time)?
+        ),
+        "record operators too (ProfilerActivity.CPU), then read who owns that kernel",
+    );
+    Some(found.fact("activities", activities(facts)).fact("top_kernel", top.name.as_str()).fact("top_kernel_ns", top.cuda_ns).leading(true))
+}
+
+fn record(facts: &Facts<'_, '_>) -> Option<Found> {
+    let holds = activities(facts) > 0 && facts.device_time == Ns::ZERO;
+    holds.then(|| Found::new("device work", "the trace has device work of no length only".to_owned(), "record again").leading(true))
+}
+
+fn unnamed_phases(facts: &Facts<'_, '_>) -> Option<Found> {
+    let calls: u64 = facts.tables.ops.rows.iter().map(|row| row.calls).sum();
+    let named = facts.tables.ranges.iter().any(|row| is_users(&row.name));
+    (calls >= UNNAMED_CALLS.count() && !named).then(|| {
+        Found::new(
+            "ranges",
+            format!("{} and no named range: phases cannot be told apart", counted(calls, "call")),
+            "wrap each phase in `with torch.profiler.record_function(\"decode_step\"):` (NVTX: `with torch.cuda.nvtx.range(\"decode_step\"):`), \
+             then compare GPU busy by range",
+        )
+        .fact("calls", calls)
+        .fact("ranges", 0)
+    })
+}
+
+/// The operator or call with most self host time.
+fn top_host_row<'a>(facts: &Facts<'a, '_>) -> Option<(&'a OpRow, Ns)> {
+    let rows = facts.tables.ops.rows.iter().filter_map(|row| Some((row, row.self_cpu_ns?)));
+    rows.max_by_key(|&(_, time)| time)
+}

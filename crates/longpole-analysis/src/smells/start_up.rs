@@ -1,0 +1,174 @@
+//! Time that a run spends once: first calls, compilation, loading.
+
+use longpole_trace::{Interval, Ns, ThreadId};
+
+use super::evidence::LongCall;
+use super::facts::names_with;
+use super::thresholds::{COLD_SHARE, LOADING_SHARE};
+use super::{Facts, Found, SmellKind, Stage};
+use crate::phrases::{clip, count, counted, fine_percent, time};
+
+pub(super) const COLD_START: SmellKind = SmellKind {
+    code: "cold_start",
+    stage: Stage::StartUp,
+    lead_in: "warm up first: ",
+    meaning: "The first call of something initialises a library, loads code or picks an algorithm, while the device idles. It is start-up, not steady state.",
+    detection: "One host call, the first of its name (in its operator) or before the second step, takes at least {LONG_CALL_SHARE} of the wall and {SHORTEST_START_UP} without its children and without \
+                waiting, while the device idles for four fifths of it, and is {LONG_CALL_RATIO} the median of its name (or the only one). It comes \
+                before other experiments from {COLD_SHARE} of the wall.",
+    ceiling: "the call's own time, children excluded",
+    fix: "Run a few steps before the profiler starts (schedule(wait=1, warmup=3, active=3)). If start-up itself matters, load and plan ahead: \
+          a warm-up request, cached compilation, fewer libraries.",
+    find: cold_start,
+};
+
+pub(super) const STALL: SmellKind = SmellKind {
+    code: "stall",
+    stage: Stage::StartUp,
+    lead_in: "one stall first: ",
+    meaning: "A single host call in the middle of the run took far longer than the others while the device idled.",
+    detection: "As cold_start, for a call that is neither the first of its name nor before the second step, and in no step of slow_steps.",
+    ceiling: "the call's own time, children excluded",
+    fix: "Record again: a stall that does not come back was the machine's. One that does is mostly a new shape that is planned or compiled, \
+          memory that is returned, or another process.",
+    find: stall,
+};
+
+pub(super) const COMPILE_OR_LOAD: SmellKind = SmellKind {
+    code: "compile_or_load",
+    stage: Stage::StartUp,
+    lead_in: "compile before recording: ",
+    meaning: "Code is compiled, autotuned or loaded inside the window: torch.compile, Triton, or modules that the driver loads at first use.",
+    detection: "Module and library loading calls (cudaModuleLoad*, cuModuleLoad*, cuLibraryLoad*, cuLinkComplete, hipModuleLoad*), the profiler's loading \
+                events (Lazy Function Loading, Runtime Triggered Module Loading), ranges, operators and Python frames of the compilers (dynamo_timed, \
+                compile_inner, autotuning) take at least {LOADING_SHARE} of the wall together. Calls of what is compiled already (Call CompiledFxGraph, \
+                TorchDynamo Cache Lookup, Torch-Compiled Region) do not count. It comes before other experiments from {COLD_SHARE} of the wall.",
+    ceiling: "union of those events, less the time in which a device of the rank was busy",
+    fix: "Warm up every shape that is served before recording; mark changing sizes dynamic so that they do not compile again; cache compiled \
+          code; CUDA_MODULE_LOADING=EAGER moves loading to the start.",
+    find: compile_or_load,
+};
+
+fn long_call(facts: &Facts<'_, '_>, call: &LongCall) -> Found {
+    let LongCall { name, inside, self_ns, calls, .. } = call;
+    let place = inside.as_ref().map_or_else(String::new, |op| format!(" in {}", clip(op)));
+    let others = if *calls > 1 { format!(" (one of {})", count(*calls)) } else { String::new() };
+    let is_cold = is_cold(facts, call);
+    let what = if is_cold { "start-up, not steady state" } else { "not its first call, and after the first step" };
+    let ranks = if facts.tables.totals.comm_busy_ns.is_some_and(|time| time > Ns::ZERO) { ", then compare ranks" } else { "" };
+    let next = if is_cold {
+        format!("record later steps{ranks}")
+    } else {
+        "record again and see whether it comes back, with Python stacks if it does".to_owned()
+    };
+    let summary = format!(
+        "one call of {}{place}{others} takes {} of {} wall{}: {what}",
+        clip(name),
+        time(*self_ns),
+        time(facts.wall),
+        facts.with_idle()
+    );
+    Found::new(name.as_str(), summary, next)
+        .covering(facts.host_share(*self_ns))
+        .at_most(facts.host_ceiling(*self_ns))
+        .fact("self_ns", *self_ns)
+        .fact("calls", *calls)
+        .fact("inside", inside.as_deref())
+        .leading(COLD_SHARE.is_met(*self_ns, facts.wall))
+}
+
+/// A first call, or one so early that it warms up what comes after.
+fn is_cold(facts: &Facts<'_, '_>, call: &LongCall) -> bool {
+    call.is_first || facts.steps.as_ref().is_some_and(|steps| steps.is_before_second(call.interval.start))
+}
+
+fn cold_start(facts: &Facts<'_, '_>) -> Option<Found> {
+    facts.evidence.long_calls.iter().find(|call| is_cold(facts, call)).map(|call| long_call(facts, call))
+}
+
+fn stall(facts: &Facts<'_, '_>) -> Option<Found> {
+    let is_explained = |call: &LongCall| super::steps::is_in_slow_step(facts, call.thread, call.interval.start);
+    facts.evidence.long_calls.iter().find(|call| !is_cold(facts, call) && !is_explained(call)).map(|call| long_call(facts, call))
+}
+
+/// Names of API calls and driver calls that load code.
+fn loads(name: &str) -> bool {
+    let rest = ["cuda", "cu", "hip"].iter().find_map(|prefix| name.strip_prefix(prefix));
+    rest.is_some_and(|rest| ["ModuleLoad", "LibraryLoad", "LinkComplete", "LinkAddData"].iter().any(|part| rest.starts_with(part)))
+}
+
+/// Names of operators and ranges under which compilers work.
+fn compiles(name: &str) -> bool {
+    const PARTS: &[&str] = &[
+        "(dynamo_timed)",
+        "compile_inner",
+        "entire_frame_compile",
+        "compile_fx_inner",
+        "CompiledFxGraph.compile",
+        "CachingAutotuner.benchmark",
+        "autotune",
+        "async_compile",
+        "triton_compile",
+    ];
+    PARTS.iter().any(|part| name.contains(part))
+}
+
+/// Python functions inside which compilers work.
+fn is_compiler_frame(name: &str) -> bool {
+    const FILES: &[&str] =
+        &["torch/_dynamo/convert_frame.py", "torch/_inductor/compile_fx.py", "triton/compiler/compiler.py", "triton/runtime/autotuner.py"];
+    FILES.iter().any(|file| name.contains(file)) && (name.contains("compile") || name.contains("bench"))
+}
+
+/// The profiler's own word for loading.
+pub(super) fn is_loading_overhead(name: &str) -> bool {
+    name.contains("Function Loading") || name.contains("Module Loading")
+}
+
+fn compile_or_load(facts: &Facts<'_, '_>) -> Option<Found> {
+    let trace = facts.trace();
+    let mut parts: Vec<(ThreadId, Interval)> = Vec::new();
+    let (calls, ops, ranges, frames) = (&trace.api_calls, &trace.host_ops, &trace.ranges, &trace.frames);
+    let (loading, compiling) = (names_with(trace, loads), names_with(trace, compiles));
+    parts.extend(facts.rows_of(&loading, &calls.name, &calls.thread, &calls.start, &calls.dur));
+    let load_calls = parts.len() as u64;
+    parts.extend(facts.rows_of(&compiling, &ops.name, &ops.thread, &ops.start, &ops.dur));
+    parts.extend(facts.rows_of(&compiling, &ranges.name, &ranges.thread, &ranges.start, &ranges.dur));
+    let framed = names_with(trace, is_compiler_frame);
+    parts.extend(facts.rows_of(&framed, &frames.name, &frames.thread, &frames.start, &frames.dur));
+    let compiled = parts.len() as u64 - load_calls;
+    // Overhead has no thread; with several ranks nobody knows whose it is.
+    let overheads = &trace.overheads;
+    let mut loaded = 0;
+    if trace.ranks.len() <= 1 && facts.tables.scope.is_whole() && !trace.threads.is_empty() {
+        let rows = (0..overheads.len()).filter(|&row| is_loading_overhead(trace.strings.get(overheads.name[row])));
+        parts.extend(rows.map(|row| (ThreadId(0), Interval::new(overheads.start[row], overheads.dur[row]))).inspect(|_| loaded += 1));
+    }
+    let found = facts.cover(parts.into_iter());
+    if found.calls == 0 || !LOADING_SHARE.is_met(found.total, facts.wall) {
+        return None;
+    }
+    let what = match (compiled, load_calls + loaded) {
+        (0, loads) => format!("code is loaded {} inside the window", times(loads)),
+        (compiles, 0) => format!("code is compiled inside the window ({})", counted(compiles, "event")),
+        (compiles, loads) => format!("code is compiled ({}) and loaded ({}) inside the window", counted(compiles, "event"), times(loads)),
+    };
+    let share = facts.host_share(found.total);
+    let summary = format!("{what}: {}, {} of wall", time(found.total), share.map(fine_percent).unwrap_or_default());
+    let next = "warm up every shape before recording, then see that no such event is left";
+    Some(
+        Found::new("compile and load", summary, next)
+            .covering(share)
+            .at_most(facts.host_ceiling(found.idle))
+            .fact("load_calls", load_calls)
+            .fact("loading_overheads", loaded)
+            .fact("compile_events", compiled)
+            .fact("total_ns", found.total)
+            .fact("gpu_idle_during_ns", facts.idle_part(&found))
+            .leading(COLD_SHARE.is_met(found.idle, facts.wall)),
+    )
+}
+
+fn times(number: u64) -> String {
+    if number == 1 { "once".to_owned() } else { format!("{} times", count(number)) }
+}

@@ -1,0 +1,230 @@
+//! Steps that are unlike the others.
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
+use longpole_trace::{Interval, Ns, RangeId, StrId, ThreadId};
+
+use super::facts::Steps;
+use super::thresholds::{CHURN_SHARE, COLD_STEP_RATIO, SHORTEST_START_UP, SLOW_STEP_RATIO, STEPS_TO_JUDGE};
+use super::{Facts, Found, SmellKind, Stage};
+use crate::phrases::{clip, count, counted, list, percent, time};
+
+pub(super) const COLD_FIRST_STEP: SmellKind = SmellKind {
+    code: "cold_first_step",
+    stage: Stage::Listed,
+    lead_in: "",
+    meaning: "The first step is much longer than the others: it warms up what the others use.",
+    detection: "The first of at least {STEPS_TO_JUDGE} instances of the repeated range that covers most host time takes {COLD_STEP_RATIO} the median of the \
+                others, and {SHORTEST_START_UP} more.",
+    ceiling: "the first step less the median of the others, at most its time in which no device of the rank was busy",
+    fix: "Leave the first steps out of the recording (schedule(wait=1, warmup=3, active=3)).",
+    find: cold_first_step,
+};
+
+pub(super) const SLOW_STEPS: SmellKind = SmellKind {
+    code: "slow_steps",
+    stage: Stage::Listed,
+    lead_in: "",
+    meaning: "Some steps, not the first, take far longer than the others; averages hide them, users feel them.",
+    detection: "Of at least {STEPS_TO_JUDGE} instances of the repeated range that covers most host time, some other than the first take {SLOW_STEP_RATIO} the \
+                median. Named is the operator or call whose own time grew most against a step of median length.",
+    ceiling: "the slow steps less the median, summed, at most their time in which no device of the rank was busy",
+    fix: "Look at the operator that took the time: a new shape that is planned or compiled, memory that is returned, a data loader, garbage \
+          collection, another process. Record more steps to see whether it comes back.",
+    find: slow_steps,
+};
+
+pub(super) const SHAPE_CHURN: SmellKind = SmellKind {
+    code: "shape_churn",
+    stage: Stage::Listed,
+    lead_in: "",
+    meaning: "Operators see new input shapes from step to step. Libraries plan and compilers compile for each, the allocator cannot reuse blocks, and a \
+              graph cannot be captured once and replayed.",
+    detection: "Shapes were recorded, there are at least {STEPS_TO_JUDGE} steps, and in {CHURN_SHARE} of those after the first one operator has input shapes \
+                that no earlier step had. Named is the operator with most new shapes.",
+    ceiling: "calls with new shapes of all such operators after the first step, less the time in which a device of the rank was busy",
+    fix: "A key/value cache of fixed size (written in place, masked) instead of cat(); padding to a few bucket sizes; mark_dynamic for \
+          compilers.",
+    find: shape_churn,
+};
+
+/// The steps, if there are enough of them.
+fn judged<'f>(facts: &'f Facts<'_, '_>) -> Option<&'f Steps> {
+    facts.steps.as_ref().filter(|steps| steps.instances.len() as u64 >= STEPS_TO_JUDGE.count())
+}
+
+fn is_times(time: Ns, ratio: super::Threshold, median: Ns) -> bool {
+    median > Ns::ZERO && time.get() as f64 >= median.get() as f64 * ratio.value
+}
+
+fn cold_first_step(facts: &Facts<'_, '_>) -> Option<Found> {
+    let steps = judged(facts)?;
+    let (first, others) = steps.instances.split_first()?;
+    let (took, median) = (first.1.len(), Steps::median(others));
+    let excess = took - median;
+    if !is_times(took, COLD_STEP_RATIO, median) || excess < SHORTEST_START_UP.ns() {
+        return None;
+    }
+    let idle = facts.cover(std::iter::once((steps.thread, first.1))).idle;
+    Some(
+        Found::new(
+            steps.name.as_str(),
+            format!("the first {} takes {}, the median of the other {} {}", clip(&steps.name), time(took), others.len(), time(median)),
+            "leave it out: record after a warm-up, then compare first and median again",
+        )
+        .covering(facts.host_share(excess))
+        .at_most(facts.host_ceiling(excess.min(idle)))
+        .fact("first_ns", took)
+        .fact("median_of_others_ns", median)
+        .fact("steps", steps.instances.len() as u64),
+    )
+}
+
+/// The steps that are slow: position, instance.
+fn slow(steps: &Steps) -> Vec<(usize, RangeId, Interval)> {
+    let median = Steps::median(&steps.instances);
+    let all = steps.instances.iter().enumerate().skip(1);
+    all.filter(|(_, (_, interval))| is_times(interval.len(), SLOW_STEP_RATIO, median))
+        .map(|(at, &(range, interval))| (at, range, interval))
+        .collect()
+}
+
+/// Whether a host event lies in a step that is listed as slow.
+pub(super) fn is_in_slow_step(facts: &Facts<'_, '_>, thread: ThreadId, at: Ns) -> bool {
+    let Some(steps) = judged(facts).filter(|steps| steps.thread == thread) else { return false };
+    slow(steps).iter().any(|(_, _, interval)| interval.start <= at && at < interval.end)
+}
+
+/// The own time of each operator, call and inner range in a step.
+fn own_times(facts: &Facts<'_, '_>, range: RangeId) -> HashMap<StrId, Ns, FixedState> {
+    let tree = facts.tables.index.tree();
+    let mut own: HashMap<StrId, Ns, FixedState> = HashMap::default();
+    let Some(root) = tree.range_node(range) else { return own };
+    for node in tree.subtree(root) {
+        let duration = tree.times(node).1;
+        *own.entry(tree.name(node)).or_default() += duration;
+        if let Some(parent) = tree.parent(node).filter(|_| node != root) {
+            *own.entry(tree.name(parent)).or_default() -= duration;
+        }
+    }
+    own
+}
+
+fn slow_steps(facts: &Facts<'_, '_>) -> Option<Found> {
+    let steps = judged(facts)?;
+    let slow = slow(steps);
+    if slow.is_empty() {
+        return None;
+    }
+    let median = Steps::median(&steps.instances);
+    let typical = steps.instances.iter().find(|(_, interval)| interval.len() == median)?.0;
+    let usual = own_times(facts, typical);
+    let strings = &facts.trace().strings;
+    let mut culprits: HashMap<StrId, (u64, Ns), FixedState> = HashMap::default();
+    let mut each = Vec::new();
+    for &(at, range, interval) in &slow {
+        let own = own_times(facts, range);
+        let growth = |(&name, &time): (&StrId, &Ns)| (time - usual.get(&name).copied().unwrap_or_default(), std::cmp::Reverse(name));
+        let Some((grew, std::cmp::Reverse(name))) = own.iter().map(growth).max() else { continue };
+        let known = culprits.entry(name).or_default();
+        *known = (known.0 + 1, known.1 + grew);
+        let head = format!("{} #{at}", steps.name);
+        each.push(format!("{head}: {}, of which {} more in {}", time(interval.len()), time(grew), strings.get(name)));
+    }
+    let (culprit, grew) =
+        culprits.iter().map(|(&name, &(_, grew))| (grew, std::cmp::Reverse(name))).max().map(|(grew, name)| (name.0, grew))?;
+    let excess: Ns = slow.iter().map(|(_, _, interval)| interval.len() - median).sum();
+    let numbers: Vec<String> = slow.iter().map(|(at, _, interval)| format!("#{at} ({})", time(interval.len()))).collect();
+    let summary = format!(
+        "{} of #0 to #{} against a median of {}; {} took {} of the {} more",
+        list(&format!("{} ", clip(&steps.name)), numbers.into_iter(), 4),
+        count(steps.instances.len() as u64 - 1),
+        time(median),
+        clip(strings.get(culprit)),
+        percent(grew, excess).unwrap_or_default(),
+        time(excess)
+    );
+    let idle = facts.cover(slow.iter().map(|&(_, _, interval)| (steps.thread, interval))).idle;
+    let window =
+        slow.iter().max_by_key(|(_, _, interval)| interval.len()).map(|&(_, _, interval)| facts.window(interval)).unwrap_or_default();
+    let next = format!("see what {} does there (longpole ops --time {window}), then record more steps", clip(strings.get(culprit)));
+    Some(
+        Found::new(steps.name.as_str(), summary, next)
+            .covering(facts.host_share(excess))
+            .at_most(facts.host_ceiling(excess.min(idle)))
+            .fact("slow_steps", slow.len() as u64)
+            .fact("steps", steps.instances.len() as u64)
+            .fact("median_ns", median)
+            .fact("excess_ns", excess)
+            .fact("operator", strings.get(culprit))
+            .fact("operator_grew_ns", grew)
+            .fact("each", super::FactValue::List(each)),
+    )
+}
+
+/// What is known of an operator's shapes.
+#[derive(Default)]
+struct Shapes {
+    seen: HashSet<StrId, FixedState>,
+    /// Steps after the first that brought a new shape, the last one last.
+    fresh_steps: u64,
+    last_fresh: Option<usize>,
+    fresh_shapes: u64,
+    /// Calls with shapes that were new in their step.
+    calls: Vec<(ThreadId, Interval)>,
+    fresh_now: HashSet<StrId, FixedState>,
+}
+
+fn shape_churn(facts: &Facts<'_, '_>) -> Option<Found> {
+    let steps = judged(facts)?;
+    let (trace, ops) = (facts.trace(), &facts.trace().host_ops);
+    let mut inside: Vec<(usize, usize, StrId)> = (0..ops.len())
+        .filter(|&row| ops.thread[row] == steps.thread)
+        .filter_map(|row| Some((steps.position(ops.start[row])?, row, ops.shapes(row)?)))
+        .collect();
+    inside.sort_unstable();
+    let mut known: HashMap<StrId, Shapes, FixedState> = HashMap::default();
+    for (step, row, shapes) in inside {
+        let of = known.entry(ops.name[row]).or_default();
+        if of.last_fresh != Some(step) {
+            of.fresh_now.clear();
+        }
+        let is_new = of.seen.insert(shapes);
+        if step == 0 || !(is_new || of.fresh_now.contains(&shapes)) {
+            continue;
+        }
+        if is_new {
+            of.fresh_steps += u64::from(of.last_fresh.replace(step) != Some(step));
+            of.fresh_shapes += 1;
+            of.fresh_now.insert(shapes);
+        }
+        of.calls.push((ops.thread[row], Interval::new(ops.start[row], ops.dur[row])));
+    }
+    let later = steps.instances.len() as u64 - 1;
+    let churns = |of: &Shapes| of.fresh_steps as f64 >= later as f64 * CHURN_SHARE.value && of.fresh_steps > 0;
+    known.retain(|_, of| churns(of));
+    let most = known.iter().max_by_key(|(name, of)| (of.fresh_shapes, of.calls.len(), std::cmp::Reverse(**name)))?;
+    let (name, subject) = (trace.strings.get(*most.0), most.1);
+    let calls = facts.cover(known.values().flat_map(|of| of.calls.iter().copied()));
+    let summary = format!(
+        "{} has new input shapes in {} of {} later {} ({}), as have {}",
+        clip(name),
+        count(subject.fresh_steps),
+        count(later),
+        clip(&steps.name),
+        counted(subject.fresh_shapes, "new shape"),
+        counted(known.len() as u64 - 1, "other operator")
+    );
+    Some(
+        Found::new(name, summary, "keep shapes fixed (a preallocated cache, padding to buckets), then count distinct shapes per step")
+            .covering(facts.host_share(calls.total))
+            .at_most(facts.host_ceiling(calls.idle))
+            .fact("operators", known.len() as u64)
+            .fact("new_shapes", subject.fresh_shapes)
+            .fact("steps_with_new_shapes", subject.fresh_steps)
+            .fact("later_steps", later)
+            .fact("calls", calls.calls)
+            .fact("host_ns", calls.total)
+            .fact("gpu_idle_during_ns", calls.idle),
+    )
+}

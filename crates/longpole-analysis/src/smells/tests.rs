@@ -1,0 +1,1 @@
+//! Each smell on a trace that shows it, and on one that nearly does.
