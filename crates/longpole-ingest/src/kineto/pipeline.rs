@@ -8,7 +8,7 @@ use longpole_trace::{DeviceProperties, EventWindow, ProblemCode, Problems, Recor
 
 use super::envelope::Envelope;
 use super::merge::Merger;
-use super::segment::{Segment, SegmentSource, event_start};
+use super::segment::{Segment, SegmentSource, event_after_damage};
 use super::worker::{End, Place, Rows, Worker};
 use crate::json::Cursor;
 
@@ -229,7 +229,7 @@ impl<'b> Merging<'b> {
     /// Gives up on an event that does not end, and goes on behind it.
     fn abandon(&mut self, bytes: &[u8], at: usize, offset: u64) {
         self.merger.problems.add(ProblemCode::MalformedEvent, Some(offset + at as u64), || Some("an event that does not end".to_owned()));
-        match event_start(bytes, at + 1, bytes.len()) {
+        match event_after_damage(bytes, at + 1) {
             Some(next) => self.reread(&bytes[next..], offset + next as u64, Place::Events),
             None => self.stage = Stage::Aligned,
         }
