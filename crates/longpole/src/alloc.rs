@@ -52,7 +52,7 @@ mod large {
     /// A huge page on x86-64; elsewhere the advice simply fits fewer pages.
     const HUGE: usize = 2 << 20;
     /// Blocks from this size on are mapped.
-    pub(super) const LARGE: usize = HUGE;
+    pub(super) const LARGE: usize = HUGE / 4;
 
     pub(super) fn is(layout: Layout) -> bool {
         layout.size() >= LARGE && layout.align() <= 4096
