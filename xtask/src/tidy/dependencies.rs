@@ -40,7 +40,7 @@ pub(super) fn check(manifests: &[(String, Manifest)], texts: &BTreeMap<String, S
 /// The sources below a folder, and those elsewhere that they take in by a path attribute.
 fn sources<'a>(folder: &str, texts: &'a BTreeMap<String, String>) -> Vec<&'a str> {
     let mut found = Vec::new();
-    for (path, text) in texts.iter().filter(|(path, _)| path.starts_with(folder) && path.ends_with(".rs")) {
+    for (path, text) in texts.iter().filter(|(path, _)| path.starts_with(folder) && *path != TABLE) {
         found.push(text.as_str());
         for line in text.lines().map(str::trim) {
             let Some((named, _)) = line.strip_prefix("#[path = \"").and_then(|rest| rest.split_once('"')) else { continue };

@@ -31,7 +31,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
             manifests.push((shown.clone(), Manifest::parse(&text)));
         }
         complaints.extend(sources::check(&shown, &text));
-        if shown.ends_with(".rs") || shown == dependencies::TABLE {
+        if path.extension().is_some_and(|kind| kind == "rs") || shown == dependencies::TABLE {
             texts.insert(shown, text);
         }
     }
