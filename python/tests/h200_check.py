@@ -36,13 +36,16 @@ class Model:
 
         self.layers = [(weight(WIDTH, 3 * WIDTH), weight(WIDTH, WIDTH), weight(WIDTH, 6 * WIDTH), weight(3 * WIDTH, WIDTH)) for _ in range(LAYERS)]
 
+    @staticmethod
+    def norm(x: torch.Tensor) -> torch.Tensor:
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
+
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         for qkv, out, up, down in self.layers:
-            normed = x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6)
-            split = (normed @ qkv).view(x.shape[0], 3, HEADS_OF_ATTENTION, -1).permute(1, 2, 0, 3)
+            split = (self.norm(x) @ qkv).view(x.shape[0], 3, HEADS_OF_ATTENTION, -1).permute(1, 2, 0, 3)
             mixed = torch.nn.functional.scaled_dot_product_attention(*split.unsqueeze(1), is_causal=True)
             x = x + mixed.squeeze(0).transpose(0, 1).reshape(x.shape) @ out
-            gate, value = (x @ up).chunk(2, -1)
+            gate, value = (self.norm(x) @ up).chunk(2, -1)
             x = x + (torch.nn.functional.silu(gate) * value) @ down
         return x
 
