@@ -72,9 +72,12 @@ problem_codes! {
     /// Device events whose launch was not recorded.
     OrphanActivity, "orphan_activity", Notice, "device events have no launch in the trace; they were probably launched before the window",
         "start the profiler before the work, or add a warm-up step to the schedule";
-    /// Launch calls with no device event.
+    /// Launch calls that ran and have no device event.
     LaunchWithoutActivity, "launch_without_activity", DataLoss, "launches have no device event: device totals are a lower bound",
         "synchronise before stopping the profiler; check that CUPTI did not drop records";
+    /// Launch calls that a graph capture took in instead of running them.
+    CapturedLaunch, "captured_launch", Notice, "launches were captured into a device graph, not run: they have no device event",
+        "record replays of the graph to see what it costs";
     /// A device event that starts before the call that launched it.
     StartBeforeLaunch, "start_before_launch", Notice, "device events start before their launch: the clocks are skewed",
         "launch latencies of these events are left out";

@@ -166,6 +166,7 @@ fn add_link_problems(index: &TraceIndex<'_>, problems: &mut Problems) {
     let counts = index.links().counts();
     problems.add_many(ProblemCode::OrphanActivity, counts.orphan_activities, None, || None);
     problems.add_many(ProblemCode::LaunchWithoutActivity, counts.launches_without_activity, None, || None);
+    problems.add_many(ProblemCode::CapturedLaunch, counts.captured_launches, None, || None);
     if counts.starts_before_launch > 0 {
         problems.add_many(ProblemCode::StartBeforeLaunch, counts.starts_before_launch, None, || None);
         problems.note_time(ProblemCode::StartBeforeLaunch, counts.largest_skew);

@@ -6,7 +6,7 @@ use longpole_analysis::{Family, Scope, ScopeSpec, TraceIndex, Triage, TriageOpti
 use longpole_trace::{Ns, Trace};
 
 use crate::slow_reader;
-use crate::torch_parity::corpus;
+use crate::torch_table::corpus;
 
 /// Recording, code of the next experiment, and what its text must name.
 const EXPECTED: &[(&str, &str, &[&str])] = &[
@@ -30,7 +30,7 @@ const EXPECTED: &[(&str, &str, &[&str])] = &[
 fn recordings() -> &'static [(&'static str, Trace)] {
     static READ: OnceLock<Vec<(&str, Trace)>> = OnceLock::new();
     READ.get_or_init(|| {
-        let Some(folder) = corpus() else { return Vec::new() };
+        let folder = corpus();
         EXPECTED.iter().map(|&(name, _, _)| (name, slow_reader::read(&folder.join(format!("{name}.json.gz"))))).collect()
     })
 }

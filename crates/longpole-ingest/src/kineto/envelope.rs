@@ -30,8 +30,8 @@ pub(super) struct Envelope {
 /// Where reading the head ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Head {
-    /// Inside the event array.
-    Events,
+    /// Inside the event array, from this offset on.
+    Events(usize),
     /// The document has none.
     NoEvents,
     /// More bytes are needed.
@@ -44,10 +44,10 @@ impl Envelope {
     /// Reads up to the first event.
     pub(super) fn read_head(&mut self, cursor: &mut Cursor<'_>) -> Head {
         match cursor.take_structural() {
-            Some((_, b'[')) => Head::Events,
+            Some((at, b'[')) => Head::Events(at + 1),
             Some((_, b'{')) => match self.members(cursor) {
-                Ok(true) => Head::Events,
-                Ok(false) => Head::NoEvents,
+                Ok(Some(at)) => Head::Events(at),
+                Ok(None) => Head::NoEvents,
                 Err(damage) => {
                     let damage = cursor.verdict(Err(damage)).err().unwrap_or(damage);
                     self.recover(cursor, damage)
@@ -65,17 +65,17 @@ impl Envelope {
         whole.is_ok() && cursor.verdict(Ok(cursor.bytes().len())).is_ok()
     }
 
-    /// Members of the top-level object; true when the event array was entered, false at the object's end.
-    fn members(&mut self, cursor: &mut Cursor<'_>) -> Result<bool, Damage> {
+    /// Members of the top-level object: the offset behind the event array's opening bracket, or nothing at the object's end.
+    fn members(&mut self, cursor: &mut Cursor<'_>) -> Result<Option<usize>, Damage> {
         loop {
             let (key, after) = match cursor.key()? {
                 Key::Member(key, after) => (key, after),
-                Key::End(end) => return cursor.verdict(Ok(end)).map(|_| false),
+                Key::End(end) => return cursor.verdict(Ok(end)).map(|_| None),
             };
             if key == b"traceEvents" {
                 cursor.verdict(Ok(after))?;
                 match cursor.enter_or_value(after)? {
-                    Entered::Array => return Ok(true),
+                    Entered::Array(at) => return Ok(Some(at)),
                     Entered::Object => {
                         cursor.skip_rest()?;
                     }
@@ -92,7 +92,7 @@ impl Envelope {
     }
 
     /// Metadata with broken quotes hides the event array from a strict reader; its key is looked for in the bytes.
-    fn recover(&mut self, cursor: &mut Cursor<'_>, damage: Damage) -> Head {
+    fn recover(&mut self, cursor: &Cursor<'_>, damage: Damage) -> Head {
         let bytes = cursor.bytes();
         for at in memchr::memmem::find_iter(bytes, EVENTS_KEY) {
             let mut rest = at + EVENTS_KEY.len();
@@ -111,8 +111,7 @@ impl Envelope {
                     Damage::Incomplete => 0,
                 };
                 self.problems.add(ProblemCode::MalformedEvent, Some(offset), || Some("in the metadata before the events".to_owned()));
-                cursor.restart(rest);
-                return Head::Events;
+                return Head::Events(rest);
             }
         }
         match damage {

@@ -8,7 +8,7 @@ use longpole_trace::{DeviceProperties, EventWindow, ProblemCode, Problems, Recor
 
 use super::envelope::Envelope;
 use super::merge::Merger;
-use super::segment::{Segment, SegmentSource, event_start};
+use super::segment::{SEGMENT, Segment, SegmentSource, event_after_damage};
 use super::worker::{End, Place, Rows, Worker};
 use crate::json::Cursor;
 
@@ -112,8 +112,9 @@ fn work(worker: usize, source: &dyn SegmentSource, free: &Receiver<Parsed>, pars
 enum Stage {
     /// Between two events, or at the very beginning.
     Aligned,
-    /// Inside an event (or the head) that began in these bytes, at this offset of the input.
-    Inside { place: Place, bytes: Vec<u8>, offset: u64 },
+    /// Inside an event (or the head) that began in these bytes, at this offset of the input. It is read again when there
+    /// are `enough` bytes: twice as many as last time, so that a giant event costs no more than a few readings.
+    Inside { place: Place, bytes: Vec<u8>, offset: u64, enough: usize },
     /// Behind the event array; the rest of the document so far.
     Tail(Vec<u8>),
     /// The document is no event list.
@@ -183,9 +184,13 @@ impl<'b> Merging<'b> {
                 self.envelope.merge(std::mem::take(&mut item.rows.envelope));
                 self.after(end, item.segment.bytes(), offset, place);
             }
-            Stage::Inside { place, mut bytes, offset } => {
+            Stage::Inside { place, mut bytes, offset, enough } => {
                 bytes.extend_from_slice(item.segment.bytes());
-                self.reread(&bytes, offset, place);
+                if bytes.len() < enough {
+                    self.stage = Stage::Inside { place, bytes, offset, enough };
+                } else {
+                    self.reread(&bytes, offset, place);
+                }
             }
             Stage::Tail(mut bytes) => {
                 let room = MAX_TAIL.saturating_sub(bytes.len());
@@ -217,7 +222,10 @@ impl<'b> Merging<'b> {
             End::Closed(at) => Stage::Tail(bytes[at..].to_vec()),
             End::Incomplete(at) if bytes.len() - at <= MAX_EVENT => {
                 let place = if at == 0 { place } else { Place::Events };
-                Stage::Inside { place, bytes: bytes[at..].to_vec(), offset: offset + at as u64 }
+                let (bytes, offset) = (bytes[at..].to_vec(), offset + at as u64);
+                // A first part as long as a segment is most of one event; a shorter one needs but the next segment.
+                let enough = if bytes.len() as u64 > SEGMENT { bytes.len() * 2 } else { 0 };
+                Stage::Inside { place, bytes, offset, enough }
             }
             End::Incomplete(at) => {
                 self.abandon(bytes, at, offset);
@@ -229,13 +237,19 @@ impl<'b> Merging<'b> {
     /// Gives up on an event that does not end, and goes on behind it.
     fn abandon(&mut self, bytes: &[u8], at: usize, offset: u64) {
         self.merger.problems.add(ProblemCode::MalformedEvent, Some(offset + at as u64), || Some("an event that does not end".to_owned()));
-        match event_start(bytes, at + 1, bytes.len()) {
+        match event_after_damage(bytes, at + 1) {
             Some(next) => self.reread(&bytes[next..], offset + next as u64, Place::Events),
             None => self.stage = Stage::Aligned,
         }
     }
 
     fn finish(mut self, failure: Option<io::Error>) -> io::Result<FileFacts> {
+        // The end came before there was enough to read again.
+        if let Stage::Inside { enough: 1.., .. } = self.stage
+            && let Stage::Inside { place, bytes, offset, .. } = std::mem::replace(&mut self.stage, Stage::Aligned)
+        {
+            self.reread(&bytes, offset, place);
+        }
         let stage = std::mem::replace(&mut self.stage, Stage::Aligned);
         let truncated = match stage {
             Stage::Tail(bytes) => {

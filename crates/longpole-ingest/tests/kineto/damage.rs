@@ -59,7 +59,11 @@ fn an_unescaped_quote_costs_one_event() {
 fn broken_events_do_not_take_their_neighbours_along() {
     for broken in [
         r#"{"ph": "X", "cat": "cpu_op", "name" "x", "ts": 1, "dur": 1}"#,
-        r#"{"ph": "X", "cat": "cpu_op", "name": "x", "ts": 1, "dur": }"#,
+        r#"{"ph": "X", "cat": "cpu_op", "name": "x", "dur": , "ts": }"#,
+        r#"{"ph": "X", "cat": "cpu_op", "name": "x", "ts": 1, "dur": 1, "args": {"correlation": 1}"#,
+        r#"{"ph": "X", "cat": "cpu_op", "name": "x", "ts": 1, "dur": 1, "args": {"correlation": "#,
+        r#"{"ph": "X", "cat": "cpu_op", "name": "x", "ts": 1, "dur": 1, "args": {"correlation": 1"#,
+        r#"{"ph": "X", "cat": "cpu_op", "name": "x", "ts": 1, "dur": 1"#,
         r#"{"ph": "X", "args": {"list": ["a "b"]}}"#,
         r#"{"ph": "X", "cat": "cpu_op", "name": "x"}}"#,
         r"]]]",
