@@ -4,6 +4,7 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 
 mod contract;
+mod docs;
 mod harness;
 mod importer;
 mod parity;
