@@ -44,6 +44,9 @@ impl<V> Translation<V> {
     }
 }
 
+/// An hour: no trace whose clock starts at zero is so late, and clocks that do not are years away.
+const FAR: Ns = Ns(3_600_000_000_000);
+
 /// What one worker's local numbers mean.
 #[derive(Debug, Default)]
 struct WorkerIds {
@@ -198,8 +201,6 @@ impl<'b> Merger<'b> {
     /// Ends this document: names its threads, sets aside events whose time was never set. Returns where its rows begin.
     pub(super) fn end_document(&mut self) -> TableMarks {
         self.apply_names();
-        // An hour: no trace whose clock starts at zero is so late, and clocks that do not are years away.
-        const FAR: Ns = Ns(3_600_000_000_000);
         if self.early.count > 0 {
             let far =
                 self.window.bounds().is_some_and(|(first, _)| first - self.early.window.bounds().map_or(first, |(_, last)| last) > FAR);

@@ -263,15 +263,12 @@ impl<'b> Merging<'b> {
     fn tail(&mut self, bytes: Vec<u8>, offset: u64) {
         let mut tail = Envelope::default();
         let end = if self.envelope.is_array { Some(0) } else { tail.read_tail(&mut Cursor::new(&bytes, Vec::new())) };
-        match end {
-            Some(end) => {
-                self.envelope.merge(tail);
-                self.between_documents(&bytes[end..], offset + end as u64);
-            }
-            None => {
-                let enough = bytes.len() * 2;
-                self.stage = Stage::Tail { bytes, offset, enough };
-            }
+        if let Some(end) = end {
+            self.envelope.merge(tail);
+            self.between_documents(&bytes[end..], offset + end as u64);
+        } else {
+            let enough = bytes.len() * 2;
+            self.stage = Stage::Tail { bytes, offset, enough };
         }
     }
 
