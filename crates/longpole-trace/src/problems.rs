@@ -121,7 +121,7 @@ pub struct Problem {
     pub example: Option<String>,
     /// Offset of the first example in the (decompressed) input, in bytes.
     pub first_offset: Option<u64>,
-    /// A time that goes with it: the last time stamp of a truncated file, the largest skew, the summed overhead.
+    /// A time that goes with it: the time read before a truncated file's cut, the largest skew, the summed overhead.
     pub time: Option<Ns>,
 }
 

@@ -329,8 +329,8 @@ impl<'b> Merging<'b> {
         }
         if truncated && self.has_events && self.bytes > 0 {
             self.merger.problems.add(ProblemCode::Truncated, Some(self.bytes), || None);
-            if let Some((_, last)) = self.merger.window.bounds() {
-                self.merger.problems.note_time(ProblemCode::Truncated, last);
+            if let Some((first, last)) = self.merger.window.bounds() {
+                self.merger.problems.note_time(ProblemCode::Truncated, last - first);
             }
         }
         let envelope = std::mem::take(&mut self.envelope);
