@@ -4,13 +4,14 @@
 //! by content, and returns an [`Imported`]: a trace and the trouble met on the way. Only an input with nothing usable in
 //! it is an [`ImportError`].
 //!
-//! To add a format: one folder beside `kineto`, one line in [`formats`].
+//! To add a format: one folder beside `kineto`, one line in `formats`.
 
 mod error;
 mod formats;
 mod input;
 mod json;
 mod kineto;
+mod neighbours;
 mod rank_files;
 
 pub use error::ImportError;

@@ -63,7 +63,7 @@ fn sentence(note: &Note) -> String {
     let mut out = if is_single_fact { note.message.to_owned() } else { format!("{} × {}", count(note.count), note.message) };
     match (note.time, note.code) {
         (Some(at), "truncated") => {
-            let _ = write!(out, " (last time stamp {})", time(at));
+            let _ = write!(out, " ({} of the run were read)", time(at));
         }
         (Some(at), "start_before_launch") => {
             let _ = write!(out, " (at most {})", time(at));

@@ -64,6 +64,12 @@ problem_codes! {
         "an unescaped quote or control character in a name is the usual cause; newer torch versions write it correctly";
     /// An event has no usable time stamp.
     MissingTime, "missing_time", DataLoss, "events without a readable time were skipped", "the exporter wrote no `ts` or `dur` for them";
+    /// An event whose time stamp was never set.
+    UnsetTime, "unset_time", DataLoss, "events at or before time zero, far from all others, were set aside",
+        "the profiler never filled in their times; their work is missing from the totals";
+    /// Several documents in one file.
+    ConcatenatedDocuments, "concatenated_documents", Notice, "several traces in one file were read as separate recordings",
+        "use --rank to look at one of them";
     /// A duration below zero was read as zero.
     NegativeDuration, "negative_duration", Notice, "negative durations were read as zero", "rounding in the exporter is the usual cause";
     /// Two events of one thread overlap without nesting.
@@ -72,9 +78,12 @@ problem_codes! {
     /// Device events whose launch was not recorded.
     OrphanActivity, "orphan_activity", Notice, "device events have no launch in the trace; they were probably launched before the window",
         "start the profiler before the work, or add a warm-up step to the schedule";
-    /// Launch calls with no device event.
+    /// Launch calls that ran and have no device event.
     LaunchWithoutActivity, "launch_without_activity", DataLoss, "launches have no device event: device totals are a lower bound",
         "synchronise before stopping the profiler; check that CUPTI did not drop records";
+    /// Launch calls that a graph capture took in instead of running them.
+    CapturedLaunch, "captured_launch", Notice, "launches were captured into a device graph, not run: they have no device event",
+        "record replays of the graph to see what it costs";
     /// A device event that starts before the call that launched it.
     StartBeforeLaunch, "start_before_launch", Notice, "device events start before their launch: the clocks are skewed",
         "launch latencies of these events are left out";
@@ -112,7 +121,7 @@ pub struct Problem {
     pub example: Option<String>,
     /// Offset of the first example in the (decompressed) input, in bytes.
     pub first_offset: Option<u64>,
-    /// A time that goes with it: the last time stamp of a truncated file, the largest skew, the summed overhead.
+    /// A time that goes with it: the time read before a truncated file's cut, the largest skew, the summed overhead.
     pub time: Option<Ns>,
 }
 

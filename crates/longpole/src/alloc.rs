@@ -1,10 +1,11 @@
-//! The system allocator with a count of live bytes, so that `--stats` can tell the peak.
+//! The system allocator with a count of live bytes, so that `--stats` can tell the peak; and huge pages for large blocks.
 //!
 //! Each thread keeps its own balance and adds it to the shared total only when it moved by [`BATCH`], so that the cost is an
 //! addition to a thread-local cell. The peak is therefore exact to [`BATCH`] bytes a thread.
 //!
-//! Large blocks ask Linux for huge pages: the columns of a gigabyte trace are a hundred megabytes of fresh memory, and
-//! faulting them in 4 KiB at a time took a sixth of the whole run.
+//! Blocks of [`large::LARGE`] bytes and more are mapped from Linux directly, at huge-page boundaries, and asked to be huge
+//! pages: the columns of a gigabyte trace are a hundred megabytes of fresh memory, and faulting them in 4 KiB at a time was
+//! a sixth of the whole run. Growing one moves its pages instead of copying its bytes.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -20,27 +21,6 @@ thread_local! {
     // A constant without a destructor: using it allocates nothing and works while the thread ends.
     static BALANCE: Cell<isize> = const { Cell::new(0) };
 }
-
-/// Blocks from this size on ask for huge pages (2 MiB on x86-64).
-#[cfg(target_os = "linux")]
-const LARGE: usize = 2 << 20;
-
-/// Asks for huge pages under a large block. Advice only: where it is not taken, nothing changes.
-#[cfg(target_os = "linux")]
-fn advise(pointer: *mut u8, size: usize) {
-    const PAGE: usize = 4096;
-    if size < LARGE || pointer.is_null() {
-        return;
-    }
-    // The page that holds the allocator's own header is included: a mapping that begins on a huge page's boundary would
-    // lose its first one without it.
-    let before = pointer.addr() % PAGE;
-    // SAFETY: the range is whole pages of the mapping that a block of this size lies in; this advice changes no contents.
-    unsafe { libc::madvise(pointer.sub(before).cast(), (before + size).next_multiple_of(PAGE), libc::MADV_HUGEPAGE) };
-}
-
-#[cfg(not(target_os = "linux"))]
-fn advise(_pointer: *mut u8, _size: usize) {}
 
 /// Counts `change` bytes.
 fn add(change: isize) {
@@ -63,45 +43,175 @@ pub(crate) fn peak_bytes() -> u64 {
     PEAK.load(Ordering::Relaxed).max(0) as u64
 }
 
+/// Blocks that are mapped directly. Whether a block is one follows from its layout alone, so nothing is written down.
+#[cfg(target_os = "linux")]
+mod large {
+    use std::alloc::Layout;
+    use std::ptr;
+
+    /// A huge page on x86-64; elsewhere the advice simply fits fewer pages.
+    const HUGE: usize = 2 << 20;
+    /// Blocks from this size on are mapped.
+    pub(super) const LARGE: usize = HUGE / 4;
+
+    pub(super) fn is(layout: Layout) -> bool {
+        layout.size() >= LARGE && layout.align() <= 4096
+    }
+
+    fn mapped_len(size: usize) -> Option<usize> {
+        size.checked_next_multiple_of(HUGE)
+    }
+
+    /// Reserves address space of `len` bytes at a huge-page boundary, with the given protection.
+    fn reserve(len: usize, protection: i32) -> Option<*mut u8> {
+        let padded = len.checked_add(HUGE)?;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new anonymous mapping at an address the system chooses touches nothing that exists.
+        let base = unsafe { libc::mmap(ptr::null_mut(), padded, protection, flags, -1, 0) };
+        if base == libc::MAP_FAILED {
+            return None;
+        }
+        let base = base.cast::<u8>();
+        let before = base.addr().next_multiple_of(HUGE) - base.addr();
+        let after = padded - before - len;
+        // SAFETY: both ranges are whole pages at the ends of the mapping just made, which nothing uses yet.
+        unsafe {
+            let start = base.add(before);
+            if before > 0 {
+                libc::munmap(base.cast(), before);
+            }
+            if after > 0 {
+                libc::munmap(start.add(len).cast(), after);
+            }
+            Some(start)
+        }
+    }
+
+    /// A new block, zeroed.
+    pub(super) fn alloc(size: usize) -> *mut u8 {
+        let Some(len) = mapped_len(size) else { return ptr::null_mut() };
+        let Some(block) = reserve(len, libc::PROT_READ | libc::PROT_WRITE) else { return ptr::null_mut() };
+        // SAFETY: advice about the mapping just made; it changes no contents, and where it is refused nothing is lost.
+        unsafe { libc::madvise(block.cast(), len, libc::MADV_HUGEPAGE) };
+        block
+    }
+
+    /// # Safety
+    /// `block` came from this module with this size, and nothing uses it any more.
+    pub(super) unsafe fn dealloc(block: *mut u8, size: usize) {
+        if let Some(len) = mapped_len(size) {
+            // SAFETY: the caller gives up the mapping, which is `len` bytes from `block`.
+            unsafe { libc::munmap(block.cast(), len) };
+        }
+    }
+
+    /// The block with room for `new_size` bytes, its contents kept; null, and the block untouched, when there is no room.
+    ///
+    /// # Safety
+    /// `block` came from this module with this size, and is given up for the result.
+    pub(super) unsafe fn grow(block: *mut u8, size: usize, new_size: usize) -> *mut u8 {
+        let (Some(len), Some(new_len)) = (mapped_len(size), mapped_len(new_size)) else { return ptr::null_mut() };
+        if new_len == len {
+            return block;
+        }
+        // Moving between huge-page boundaries moves the page tables of whole huge pages.
+        let Some(target) = reserve(new_len, libc::PROT_NONE) else { return ptr::null_mut() };
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        // SAFETY: the old mapping is the caller's to move, and the target range was just reserved for it.
+        let moved = unsafe { libc::mremap(block.cast(), len, new_len, flags, target.cast::<libc::c_void>()) };
+        if moved == libc::MAP_FAILED {
+            // SAFETY: the reservation is unused.
+            unsafe { libc::munmap(target.cast(), new_len) };
+            return ptr::null_mut();
+        }
+        moved.cast()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod large {
+    use std::alloc::Layout;
+
+    pub(super) fn is(_layout: Layout) -> bool {
+        false
+    }
+
+    pub(super) fn alloc(_size: usize) -> *mut u8 {
+        std::ptr::null_mut()
+    }
+
+    pub(super) unsafe fn dealloc(_block: *mut u8, _size: usize) {}
+
+    pub(super) unsafe fn grow(_block: *mut u8, _size: usize, _new_size: usize) -> *mut u8 {
+        std::ptr::null_mut()
+    }
+}
+
 /// The allocator.
 pub(crate) struct Counting;
 
-// SAFETY: every call is passed on to the system allocator unchanged; counting and advice touch no contents it manages.
+// SAFETY: a block is the system allocator's or a mapping of its own, as its layout says, in every call the same way; counting
+// touches no memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller upholds the contract of `alloc`, which is passed on as it is.
-        let pointer = unsafe { System.alloc(layout) };
+        let pointer = if large::is(layout) {
+            large::alloc(layout.size())
+        } else {
+            // SAFETY: the caller upholds the contract of `alloc`, which is passed on as it is.
+            unsafe { System.alloc(layout) }
+        };
         if !pointer.is_null() {
             add(layout.size() as isize);
-            advise(pointer, layout.size());
         }
         pointer
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller upholds the contract of `alloc_zeroed`, which is passed on as it is.
-        let pointer = unsafe { System.alloc_zeroed(layout) };
+        let pointer = if large::is(layout) {
+            large::alloc(layout.size())
+        } else {
+            // SAFETY: the caller upholds the contract of `alloc_zeroed`, which is passed on as it is.
+            unsafe { System.alloc_zeroed(layout) }
+        };
         if !pointer.is_null() {
             add(layout.size() as isize);
-            advise(pointer, layout.size());
         }
         pointer
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller upholds the contract of `dealloc`, which is passed on as it is.
-        unsafe { System.dealloc(pointer, layout) };
+        if large::is(layout) {
+            // SAFETY: `alloc` mapped this block, since its layout is the same.
+            unsafe { large::dealloc(pointer, layout.size()) };
+        } else {
+            // SAFETY: the caller upholds the contract of `dealloc`, which is passed on as it is.
+            unsafe { System.dealloc(pointer, layout) };
+        }
         add(-(layout.size() as isize));
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // SAFETY: the caller upholds the contract of `realloc`, which is passed on as it is.
-        let moved = unsafe { System.realloc(pointer, layout, new_size) };
+        // SAFETY: the caller guarantees that `new_size`, rounded up to the alignment, does not overflow.
+        let new_layout = unsafe { Layout::from_size_align_unchecked(new_size, layout.align()) };
+        let moved = match (large::is(layout), large::is(new_layout)) {
+            // SAFETY: the caller upholds the contract of `realloc`, which is passed on as it is.
+            (false, false) => unsafe { System.realloc(pointer, layout, new_size) },
+            // SAFETY: `alloc` mapped this block, since its layout is the same.
+            (true, true) => unsafe { large::grow(pointer, layout.size(), new_size) },
+            _ => {
+                // SAFETY: both blocks hold at least the smaller size and are apart; the old one is given up after the copy.
+                return unsafe {
+                    let moved = self.alloc(new_layout);
+                    if !moved.is_null() {
+                        moved.copy_from_nonoverlapping(pointer, layout.size().min(new_size));
+                        self.dealloc(pointer, layout);
+                    }
+                    moved
+                };
+            }
+        };
         if !moved.is_null() {
             add(new_size as isize - layout.size() as isize);
-            if new_size > layout.size() {
-                advise(moved, new_size);
-            }
         }
         moved
     }
@@ -119,5 +229,22 @@ mod tests {
         drop(block);
         assert!(peak_bytes() >= 64 << 20, "{before} {}", peak_bytes());
         assert!(LIVE.load(Ordering::Relaxed) < 64 << 20);
+    }
+
+    /// Through every border: small to large, large to larger, within one mapping, and back.
+    #[test]
+    fn contents_survive_growing_and_shrinking() {
+        let mut numbers: Vec<u64> = Vec::new();
+        for n in 0..3_000_000_u64 {
+            numbers.push(n * n);
+        }
+        assert!(numbers.iter().enumerate().all(|(n, square)| *square == (n * n) as u64));
+        for keep in [2_000_000, 600_000, 262_144, 262_143, 1_000] {
+            numbers.truncate(keep);
+            numbers.shrink_to_fit();
+            assert!(numbers.iter().enumerate().all(|(n, square)| *square == (n * n) as u64), "{keep}");
+        }
+        let zeroed = vec![0_u8; 9 << 20];
+        assert!(zeroed.iter().all(|b| *b == 0));
     }
 }

@@ -50,7 +50,7 @@ impl<'a> Session<'a> {
         let index = TraceIndex::new(Box::leak(Box::new(trace)));
         let spec = common.scope.spec();
         let scope = Scope::resolve(&index, &spec).map_err(|error| Failure::Usage(error.to_string()))?;
-        add_link_problems(&index, &mut problems);
+        add_found_problems(&index, &mut problems);
         let source = Source { path: source.path, format: source.format.to_owned(), bytes: source.bytes, events };
         let (trust, options) = (Trust::new(&problems), terminal::text_options(common));
         Ok(Self { index, scope, options, common, spec, source, trust, watch })
@@ -161,11 +161,20 @@ fn read(common: &Common, threads: usize) -> Result<Imported, Failure> {
     imported.map_err(|error| Failure::Input(error.to_string()))
 }
 
-/// What did not fit when launches and device work were joined.
-fn add_link_problems(index: &TraceIndex<'_>, problems: &mut Problems) {
+/// What did not fit when host events were nested and device work was joined to launches, and what the profiler itself cost.
+fn add_found_problems(index: &TraceIndex<'_>, problems: &mut Problems) {
+    let overheads = &index.trace().overheads;
+    if let Some((first, last)) = index.trace().window.bounds() {
+        let inside = |row: &usize| overheads.start[*row] < last && overheads.end(*row) > first;
+        let time = (0..overheads.len()).filter(inside).map(|row| overheads.end(row).min(last) - overheads.start[row].max(first)).sum();
+        problems.add_many(ProblemCode::ProfilerOverhead, (0..overheads.len()).filter(inside).count() as u64, None, || None);
+        problems.note_time(ProblemCode::ProfilerOverhead, time);
+    }
+    problems.add_many(ProblemCode::PartialOverlap, index.tree().partial_overlaps(), None, || None);
     let counts = index.links().counts();
     problems.add_many(ProblemCode::OrphanActivity, counts.orphan_activities, None, || None);
     problems.add_many(ProblemCode::LaunchWithoutActivity, counts.launches_without_activity, None, || None);
+    problems.add_many(ProblemCode::CapturedLaunch, counts.captured_launches, None, || None);
     if counts.starts_before_launch > 0 {
         problems.add_many(ProblemCode::StartBeforeLaunch, counts.starts_before_launch, None, || None);
         problems.note_time(ProblemCode::StartBeforeLaunch, counts.largest_skew);

@@ -60,12 +60,12 @@ impl Manifest {
         self.sections.get(section)?.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 
-    fn name(&self) -> Option<&str> {
+    pub(super) fn name(&self) -> Option<&str> {
         self.value("package", "name").map(|name| name.trim_matches('"'))
     }
 
-    /// Names of all dependencies, from every kind of dependency section and for every target.
-    fn dependencies(&self) -> impl Iterator<Item = (&str, &str, Option<&str>)> {
+    /// All dependencies, from every kind of dependency section and for every target: the section, the name, and the rest of the line.
+    pub(super) fn dependencies(&self) -> impl Iterator<Item = (&str, &str, Option<&str>)> {
         self.sections.iter().flat_map(|(section, keys)| {
             let (table, inner) = match section.rfind("dependencies") {
                 Some(at) => (&section[..at + "dependencies".len()], section[at + "dependencies".len()..].strip_prefix('.')),

@@ -5,9 +5,11 @@
 //!
 //! To add a rule, write the function, call it in [`check`], and give it a test with a violation.
 
+mod dependencies;
 mod manifest;
 mod sources;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -21,6 +23,7 @@ const SKIPPED: [&str; 4] = ["target", ".git", "artifacts", "node_modules"];
 pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
     let mut complaints = Vec::new();
     let mut manifests = Vec::new();
+    let mut texts = BTreeMap::new();
     for path in files(root)? {
         let shown = path.strip_prefix(root).unwrap_or(&path).to_string_lossy().replace('\\', "/");
         let Ok(text) = std::fs::read_to_string(&path) else { continue };
@@ -28,8 +31,12 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
             manifests.push((shown.clone(), Manifest::parse(&text)));
         }
         complaints.extend(sources::check(&shown, &text));
+        if path.extension().is_some_and(|kind| kind == "rs") || shown == dependencies::TABLE {
+            texts.insert(shown, text);
+        }
     }
     complaints.extend(manifest::check(&manifests));
+    complaints.extend(dependencies::check(&manifests, &texts));
     complaints.sort();
     Ok(complaints)
 }

@@ -65,7 +65,7 @@ fn calls(line: &str, name: &str) -> bool {
 }
 
 /// Whether `needle` occurs with no identifier character right before it, or after it when it ends in one.
-fn word(line: &str, needle: &str) -> bool {
+pub(super) fn word(line: &str, needle: &str) -> bool {
     let identifier = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(needle).any(|(at, _)| {
         let before = line[..at].chars().next_back();

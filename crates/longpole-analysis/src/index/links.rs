@@ -3,6 +3,7 @@
 use longpole_trace::{ActivityId, ApiCallId, HostOpId, LaneId, Ns, Trace};
 
 use super::NONE;
+use super::captures::{CallKind, Captures};
 use super::join::{self, KeyMap};
 use super::tree::{HostTree, NodeId};
 
@@ -22,9 +23,11 @@ pub enum Owner {
 pub struct LinkCounts {
     /// Activities with no launch in the trace.
     pub orphan_activities: u64,
-    /// Launch calls with no activity. A call is a launch call if calls of its name have activities in this trace, or if its
-    /// name says so.
+    /// Launch calls with no activity, though nothing says that they were only captured. A call is a launch call if calls of its
+    /// name have activities in this trace, or if its name says so.
     pub launches_without_activity: u64,
+    /// Launch calls with no activity that were made while their thread captured a graph: they were noted down, not run.
+    pub captured_launches: u64,
     /// Launch calls.
     pub launches: u64,
     /// Activities that start before their launch.
@@ -93,17 +96,28 @@ impl Links {
 
     fn count_launches(&mut self, trace: &Trace) {
         let calls = &trace.api_calls;
-        let mut launches_by_name = vec![None; trace.strings.len()];
+        let mut kinds = vec![None; trace.strings.len()];
         for call in self.launched_calls() {
-            launches_by_name[calls.name[call].index()] = Some(true);
+            kinds[calls.name[call].index()] = Some(CallKind::Launch);
         }
+        let (mut captures, mut without_activity) = (Captures::default(), Vec::new());
         for (call, &name) in calls.name.iter().enumerate() {
-            let is_launch = launches_by_name[name.index()].get_or_insert_with(|| named_like_a_launch(trace.strings.get(name)));
-            if *is_launch {
-                self.counts.launches += 1;
-                self.counts.launches_without_activity += u64::from(!self.has_activity(ApiCallId::from_index(call)));
+            match *kinds[name.index()].get_or_insert_with(|| CallKind::of(trace.strings.get(name))) {
+                CallKind::Launch => {
+                    self.counts.launches += 1;
+                    if !self.has_activity(ApiCallId::from_index(call)) {
+                        without_activity.push(call);
+                    }
+                }
+                CallKind::BeginsCapture => captures.note(calls.thread[call], calls.start[call], true),
+                CallKind::EndsCapture => captures.note(calls.thread[call], calls.start[call], false),
+                CallKind::Other => {}
             }
         }
+        captures.sort();
+        let captured = without_activity.iter().filter(|&&call| captures.include(calls.thread[call], calls.start[call])).count();
+        self.counts.captured_launches = captured as u64;
+        self.counts.launches_without_activity = (without_activity.len() - captured) as u64;
     }
 
     fn launched_calls(&self) -> impl Iterator<Item = usize> {
@@ -157,10 +171,4 @@ fn choose(trace: &Trace, by_correlation: &KeyMap, rank: u32, key: u64, row: usiz
         let ahead = calls.start[call] - start;
         (same_operator, ahead <= Ns::ZERO, if ahead <= Ns::ZERO { ahead } else { Ns::ZERO - ahead })
     })
-}
-
-/// Whether a call's name alone says that it starts device work.
-fn named_like_a_launch(name: &str) -> bool {
-    // Host functions run on the host: no device activity is ever recorded for them.
-    ["Launch", "Memcpy", "Memset"].iter().any(|part| name.contains(part)) && !name.contains("HostFunc")
 }

@@ -4,6 +4,7 @@
 //! the thread pool, and a pool thread that waits inside an initialiser can pick up another analysis that wants the same
 //! part, which would wait for itself. The price is that two threads racing for a part may both compute it.
 
+mod captures;
 mod join;
 mod links;
 pub(crate) mod order;

@@ -6,5 +6,6 @@ mod naive;
 mod real;
 mod slow_reader;
 mod torch_parity;
+mod torch_table;
 mod traces;
 mod triage_corpus;

@@ -4,7 +4,7 @@ use longpole_analysis::{GroupBy, Scope, ScopeSpec, TraceIndex, memory_table, op_
 use longpole_trace::{ActivityId, Ns, Trace};
 
 use crate::slow_reader;
-use crate::torch_parity::corpus;
+use crate::torch_table::corpus;
 
 const TRACES: [&str; 10] =
     ["bad", "cpuonly", "gpuonly", "nccl_rank0", "nccl_rank1", "qwen3_compile", "qwen3_eager", "qwen3_graph", "qwen3_item", "qwen3_stack"];

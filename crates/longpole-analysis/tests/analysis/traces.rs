@@ -293,6 +293,24 @@ fn missing_activities_and_skewed_clocks_are_counted() {
 }
 
 #[test]
+fn captured_launches_are_not_lost_ones() {
+    let mut sketch = Sketch::new();
+    sketch.api("cudaStreamEndCapture_v2", 5, 6, 90).api("cudaLaunchKernel", 3, 4, 1);
+    sketch.api("cudaStreamBeginCapture", 10, 12, 91).api("cudaLaunchKernel", 13, 14, 2).api("cudaMemcpyAsync", 15, 16, 3);
+    // Work on another stream runs during a capture, and a second capture may be open at the same time.
+    sketch.api("cudaLaunchKernel", 17, 18, 4).kernel(30, 31, 4);
+    sketch.api("cudaStreamBeginCapture", 18, 19, 92).api("cudaStreamEndCapture", 20, 21, 93).api("cudaLaunchKernel", 22, 23, 5);
+    sketch.api("cudaStreamEndCapture", 24, 25, 94).api("cudaLaunchKernel", 26, 27, 6);
+    sketch.api("cudaStreamBeginCapture", 40, 41, 95).api("cudaLaunchKernel", 42, 43, 7);
+    sketch.thread(555);
+    sketch.api("cudaLaunchKernel", 13, 14, 8);
+    let trace = sketch.finish();
+    let counts = TraceIndex::new(&trace).links().counts();
+    let (lost, captured) = (3, 4);
+    assert_eq!((counts.launches, counts.launches_without_activity, counts.captured_launches), (8, lost, captured));
+}
+
+#[test]
 fn allocations_belong_to_the_innermost_event() {
     let mut sketch = Sketch::new();
     sketch.op("outer", 0, 100).op("inner", 10, 50).api("cudaMalloc", 20, 30, 1);

@@ -6,7 +6,7 @@ use longpole_analysis::{Family, Scope, ScopeSpec, TraceIndex, Triage, TriageOpti
 use longpole_trace::{Ns, Trace};
 
 use crate::slow_reader;
-use crate::torch_parity::corpus;
+use crate::torch_table::corpus;
 
 /// Recording, code of the next experiment, and what its text must name.
 const EXPECTED: &[(&str, &str, &[&str])] = &[

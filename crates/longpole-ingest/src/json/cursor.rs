@@ -5,7 +5,7 @@
 //! must close, and the index reports the first string followed by something that cannot follow one. Running out of bytes
 //! is told apart as [`Damage::Incomplete`], because the rest may be in the next segment.
 
-use super::structural::Indexer;
+use super::structural::{Indexer, Wanted};
 
 /// Bytes indexed at a time: small enough that positions and text stay in the first-level cache.
 const WINDOW: usize = 8 * 1024;
@@ -75,7 +75,7 @@ static DEPTH: [i8; 256] = {
 impl<'a> Cursor<'a> {
     /// A cursor at the beginning of `bytes` (under 4 GiB). `positions` is scratch space to reuse.
     pub(crate) fn new(bytes: &'a [u8], positions: Vec<u32>) -> Self {
-        let mut cursor = Self { bytes, positions, at: 0, indexer: Indexer::new() };
+        let mut cursor = Self { bytes, positions, at: 0, indexer: Indexer::new(Wanted::QuotesAndBrackets) };
         cursor.restart(0);
         cursor
     }
@@ -250,24 +250,6 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over the value after a key that ended before `after_key`. An unquoted one needs no looking at: the next
-    /// structural position lies behind it.
-    #[inline]
-    pub(crate) fn skip_value(&mut self, after_key: usize) -> Result<(), Damage> {
-        let (_, byte) = self.value_start(after_key)?;
-        match byte {
-            b'"' => {
-                self.pair();
-            }
-            b'{' | b'[' => {
-                self.next();
-                self.skip_container()?;
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
     /// Takes a string, whose opening quote is next.
     #[inline]
     fn string_body(&mut self) -> Result<&'a [u8], Damage> {
@@ -353,10 +335,10 @@ impl<'a> Cursor<'a> {
     /// value as [`Cursor::value`] does.
     #[inline]
     pub(crate) fn enter_or_value(&mut self, after_key: usize) -> Result<Entered<'a>, Damage> {
-        let (_, byte) = self.value_start(after_key)?;
+        let (start, byte) = self.value_start(after_key)?;
         if byte == b'{' || byte == b'[' {
             self.next();
-            return Ok(if byte == b'{' { Entered::Object } else { Entered::Array });
+            return Ok(if byte == b'{' { Entered::Object } else { Entered::Array(start + 1) });
         }
         self.value(after_key).map(Entered::Value)
     }
@@ -376,8 +358,8 @@ pub(crate) enum Key<'a> {
 pub(crate) enum Entered<'a> {
     /// Inside an object.
     Object,
-    /// Inside an array.
-    Array,
+    /// Inside an array, from this offset on.
+    Array(usize),
     /// Past a value that is neither.
     Value(Value<'a>),
 }

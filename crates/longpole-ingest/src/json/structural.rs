@@ -1,10 +1,9 @@
-//! The structural index: positions of unescaped quotes, and of `{ } [ ]` outside strings.
+//! The structural index: positions of unescaped quotes and of `{ } [ ]` outside strings, or of `: { }` outside strings.
 //!
 //! 64 bytes at a time become bit masks (one bit a byte): quotes, backslashes and brackets by comparison; escaped
 //! characters by carrying runs of backslashes; "inside a string" as the running parity of quotes, which one carry-less
 //! multiplication by all ones computes for a whole block. The method is the one published by Langdale and Lemire ("Parsing
-//! gigabytes of JSON per second", 2019). Colons and commas are left out: the byte after a value tells them, and half as
-//! many positions are stored.
+//! gigabytes of JSON per second", 2019).
 //!
 //! The same masks give a check for damage that costs next to nothing: whatever follows a closing quote must be white
 //! space, a comma, a colon or a closing bracket. A stray quote turns text inside out, and breaks that within a few bytes;
@@ -21,6 +20,7 @@ const BLOCK: usize = 64;
 struct Masks {
     quote: u64,
     backslash: u64,
+    /// Brackets and braces, or colons and braces: what is wanted of the bytes outside strings.
     bracket: u64,
     /// White space and other control characters, commas, colons, closing brackets: what may follow a string.
     follower: u64,
@@ -37,6 +37,15 @@ struct Carry {
     closed: u64,
 }
 
+/// Which positions are handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Unescaped quotes, and `{ } [ ]` outside strings.
+    QuotesAndBrackets,
+    /// `:`, `{` and `}` outside strings.
+    ColonsAndBraces,
+}
+
 /// Which kernel runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
@@ -51,7 +60,7 @@ impl Level {
     fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
-            if !is_x86_feature_detected!("pclmulqdq") || !is_x86_feature_detected!("bmi1") {
+            if !is_x86_feature_detected!("pclmulqdq") || !is_x86_feature_detected!("bmi1") || !is_x86_feature_detected!("popcnt") {
                 return Self::Portable;
             }
             if is_x86_feature_detected!("avx512bw") && is_x86_feature_detected!("avx512f") {
@@ -69,6 +78,7 @@ impl Level {
 #[derive(Debug)]
 pub(crate) struct Indexer {
     level: Level,
+    wanted: Wanted,
     carry: Carry,
     /// Offset of the next byte to index.
     next: usize,
@@ -77,8 +87,8 @@ pub(crate) struct Indexer {
 }
 
 impl Indexer {
-    pub(crate) fn new() -> Self {
-        Self { level: Level::detect(), carry: Carry::default(), next: 0, bad: usize::MAX }
+    pub(crate) fn new(wanted: Wanted) -> Self {
+        Self { level: Level::detect(), wanted, carry: Carry::default(), next: 0, bad: usize::MAX }
     }
 
     /// Starts over at `offset`, which must lie outside any string.
@@ -112,39 +122,46 @@ impl Indexer {
         let end = bytes.len().min(self.next.saturating_add(window));
         // Each byte gives at most one position, and the extraction loop may write up to 8 slots past the last one.
         out.reserve(end - self.next + BLOCK + 8);
-        match self.level {
-            Level::Portable => self.run(bytes, end, out, masks_portable, prefix_xor_portable),
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => {
-                // SAFETY: `detect` found AVX2, BMI1 and PCLMULQDQ on this processor.
-                unsafe { self.run_avx2(bytes, end, out) }
-            }
-            #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => {
-                // SAFETY: `detect` found AVX-512F, AVX-512BW, BMI1 and PCLMULQDQ on this processor.
-                unsafe { self.run_avx512(bytes, end, out) }
-            }
+        match self.wanted {
+            Wanted::QuotesAndBrackets => self.run_level::<false>(bytes, end, out),
+            Wanted::ColonsAndBraces => self.run_level::<true>(bytes, end, out),
         }
         self.next = end;
         true
     }
 
-    #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx2,bmi1,pclmulqdq")]
-    fn run_avx2(&mut self, bytes: &[u8], end: usize, out: &mut Vec<u32>) {
-        // The closures inherit the features of this function, so that everything inlines into one loop.
-        self.run(bytes, end, out, |block| masks_avx2(block), |quotes| prefix_xor_clmul(quotes));
+    fn run_level<const COLONS: bool>(&mut self, bytes: &[u8], end: usize, out: &mut Vec<u32>) {
+        match self.level {
+            Level::Portable => self.run::<COLONS>(bytes, end, out, masks_portable::<COLONS>, prefix_xor_portable),
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => {
+                // SAFETY: `detect` found AVX2, BMI1, POPCNT and PCLMULQDQ on this processor.
+                unsafe { self.run_avx2::<COLONS>(bytes, end, out) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => {
+                // SAFETY: `detect` found AVX-512F, AVX-512BW, BMI1, POPCNT and PCLMULQDQ on this processor.
+                unsafe { self.run_avx512::<COLONS>(bytes, end, out) }
+            }
+        }
     }
 
     #[cfg(target_arch = "x86_64")]
-    #[target_feature(enable = "avx512f,avx512bw,bmi1,pclmulqdq")]
-    fn run_avx512(&mut self, bytes: &[u8], end: usize, out: &mut Vec<u32>) {
-        self.run(bytes, end, out, |block| masks_avx512(block), |quotes| prefix_xor_clmul(quotes));
+    #[target_feature(enable = "avx2,bmi1,popcnt,pclmulqdq")]
+    fn run_avx2<const COLONS: bool>(&mut self, bytes: &[u8], end: usize, out: &mut Vec<u32>) {
+        // The closures inherit the features of this function, so that everything inlines into one loop.
+        self.run::<COLONS>(bytes, end, out, |block| masks_avx2::<COLONS>(block), |quotes| prefix_xor_clmul(quotes));
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f,avx512bw,bmi1,popcnt,pclmulqdq")]
+    fn run_avx512<const COLONS: bool>(&mut self, bytes: &[u8], end: usize, out: &mut Vec<u32>) {
+        self.run::<COLONS>(bytes, end, out, |block| masks_avx512::<COLONS>(block), |quotes| prefix_xor_clmul(quotes));
     }
 
     #[inline(always)]
     #[expect(clippy::inline_always, reason = "the vector kernels must be compiled with their caller's target features")]
-    fn run(
+    fn run<const COLONS: bool>(
         &mut self,
         bytes: &[u8],
         end: usize,
@@ -157,7 +174,7 @@ impl Indexer {
         let mut bad = self.bad;
         let (blocks, rest) = bytes[base..end].as_chunks::<BLOCK>();
         for block in blocks {
-            let (found, misplaced) = step(&masks(block), &mut carry, &prefix_xor);
+            let (found, misplaced) = step::<COLONS>(&masks(block), &mut carry, &prefix_xor);
             if misplaced != 0 {
                 bad = bad.min(base + misplaced.trailing_zeros() as usize);
             }
@@ -171,7 +188,7 @@ impl Indexer {
             block[..rest.len()].copy_from_slice(rest);
             let before = carry;
             let all = masks(&block);
-            let (found, misplaced) = step(&all, &mut carry, &prefix_xor);
+            let (found, misplaced) = step::<COLONS>(&all, &mut carry, &prefix_xor);
             if misplaced != 0 {
                 bad = bad.min(base + misplaced.trailing_zeros() as usize);
             }
@@ -194,7 +211,7 @@ impl Indexer {
 /// One block: escapes, strings, the positions worth keeping, and bytes that follow a string and may not.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled with its caller's target features")]
-fn step(masks: &Masks, carry: &mut Carry, prefix_xor: &impl Fn(u64) -> u64) -> (u64, u64) {
+fn step<const COLONS: bool>(masks: &Masks, carry: &mut Carry, prefix_xor: &impl Fn(u64) -> u64) -> (u64, u64) {
     let escaped = if masks.backslash | carry.escaped == 0 { 0 } else { escaped_bits(masks.backslash, carry) };
     let quote = masks.quote & !escaped;
     // Bit i: an odd number of quotes up to and including byte i, so an opening quote and what follows it.
@@ -203,7 +220,7 @@ fn step(masks: &Masks, carry: &mut Carry, prefix_xor: &impl Fn(u64) -> u64) -> (
     let closing = quote & !in_string;
     let misplaced = ((closing << 1) | carry.closed) & !masks.follower;
     carry.closed = closing >> 63;
-    (quote | (masks.bracket & !in_string), misplaced)
+    (if COLONS { 0 } else { quote } | (masks.bracket & !in_string), misplaced)
 }
 
 /// Bytes that a backslash escapes. A run of backslashes escapes every second byte, starting after its first.
@@ -219,37 +236,41 @@ fn escaped_bits(backslash: u64, carry: &mut Carry) -> u64 {
     escaped
 }
 
+/// Positions written without a test between: a block of a trace holds about this many.
+const UNROLL: usize = 4;
+
 /// Appends `base + i` for each set bit `i`.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled with its caller's target features")]
 fn push_positions(mut bits: u64, base: usize, out: &mut Vec<u32>) {
     let count = bits.count_ones() as usize;
     let len = out.len();
-    debug_assert!(out.capacity() - len >= count.next_multiple_of(8));
+    debug_assert!(out.capacity() - len >= count.next_multiple_of(UNROLL));
     let mut slot = out.as_mut_ptr().wrapping_add(len);
-    let mut left = count;
-    // Eight at a time with no test between: the stores past the last bit are overwritten by the next block or ignored.
+    let mut left = count as isize;
+    // The stores past the last bit are overwritten by the next block or ignored.
     while left > 0 {
-        for offset in 0..8 {
+        for offset in 0..UNROLL {
             // SAFETY: `fill` reserved room for every byte of the window plus one block and eight slots; `slot + offset` is
-            // at most 7 past `len + count`.
+            // less than `UNROLL` past `len + count`.
             unsafe { slot.wrapping_add(offset).write((base as u32).wrapping_add(bits.trailing_zeros())) };
             bits &= bits.wrapping_sub(1);
         }
-        slot = slot.wrapping_add(8);
-        left = left.saturating_sub(8);
+        slot = slot.wrapping_add(UNROLL);
+        left -= UNROLL as isize;
     }
     // SAFETY: the first `count` slots after `len` were just written, and lie inside the capacity.
     unsafe { out.set_len(len + count) };
 }
 
-fn masks_portable(block: &[u8; BLOCK]) -> Masks {
+fn masks_portable<const COLONS: bool>(block: &[u8; BLOCK]) -> Masks {
     let mut masks = Masks::default();
     for (bit, &byte) in block.iter().enumerate() {
         masks.quote |= u64::from(byte == b'"') << bit;
         masks.backslash |= u64::from(byte == b'\\') << bit;
         let folded = byte | 0x20;
-        masks.bracket |= u64::from(folded == b'{' || folded == b'}') << bit;
+        let wanted = if COLONS { matches!(byte, b'{' | b'}' | b':') } else { matches!(folded, b'{' | b'}') };
+        masks.bracket |= u64::from(wanted) << bit;
         masks.follower |= u64::from(byte <= b' ' || byte == b',' || byte == b':' || folded == b'}') << bit;
     }
     masks
@@ -275,7 +296,7 @@ fn prefix_xor_clmul(bits: u64) -> u64 {
 #[target_feature(enable = "avx2")]
 #[inline]
 #[expect(clippy::cast_ptr_alignment, reason = "the loads are unaligned ones")]
-fn masks_avx2(block: &[u8; BLOCK]) -> Masks {
+fn masks_avx2<const COLONS: bool>(block: &[u8; BLOCK]) -> Masks {
     use std::arch::x86_64::{
         __m256i, _mm256_cmpeq_epi8, _mm256_loadu_si256, _mm256_min_epu8, _mm256_movemask_epi8, _mm256_or_si256, _mm256_set1_epi8,
     };
@@ -291,8 +312,10 @@ fn masks_avx2(block: &[u8; BLOCK]) -> Masks {
         let blank = _mm256_cmpeq_epi8(_mm256_min_epu8(bytes, _mm256_set1_epi8(0x20)), bytes);
         masks.quote |= bits(is(b'"'));
         masks.backslash |= bits(is(b'\\'));
-        masks.bracket |= bits(_mm256_or_si256(folded_is(b'{'), closing));
-        masks.follower |= bits(_mm256_or_si256(_mm256_or_si256(closing, blank), _mm256_or_si256(is(b','), is(b':'))));
+        let colon = is(b':');
+        let braces = || _mm256_or_si256(_mm256_or_si256(is(b'{'), is(b'}')), colon);
+        masks.bracket |= bits(if COLONS { braces() } else { _mm256_or_si256(folded_is(b'{'), closing) });
+        masks.follower |= bits(_mm256_or_si256(_mm256_or_si256(closing, blank), _mm256_or_si256(is(b','), colon)));
     }
     masks
 }
@@ -301,7 +324,7 @@ fn masks_avx2(block: &[u8; BLOCK]) -> Masks {
 #[target_feature(enable = "avx512f,avx512bw")]
 #[inline]
 #[expect(clippy::cast_ptr_alignment, reason = "the load is an unaligned one")]
-fn masks_avx512(block: &[u8; BLOCK]) -> Masks {
+fn masks_avx512<const COLONS: bool>(block: &[u8; BLOCK]) -> Masks {
     use std::arch::x86_64::{
         __m512i, _mm512_cmpeq_epi8_mask, _mm512_cmple_epu8_mask, _mm512_loadu_si512, _mm512_or_si512, _mm512_set1_epi8,
     };
@@ -309,12 +332,12 @@ fn masks_avx512(block: &[u8; BLOCK]) -> Masks {
     let bytes = unsafe { _mm512_loadu_si512(block.as_ptr().cast::<__m512i>()) };
     let folded = _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
     let is = |v: __m512i, byte: u8| _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(byte as i8));
-    let closing = is(folded, b'}');
+    let (closing, colon) = (is(folded, b'}'), is(bytes, b':'));
     Masks {
         quote: is(bytes, b'"'),
         backslash: is(bytes, b'\\'),
-        bracket: is(folded, b'{') | closing,
-        follower: closing | is(bytes, b',') | is(bytes, b':') | _mm512_cmple_epu8_mask(bytes, _mm512_set1_epi8(0x20)),
+        bracket: if COLONS { is(bytes, b'{') | is(bytes, b'}') | colon } else { is(folded, b'{') | closing },
+        follower: closing | is(bytes, b',') | colon | _mm512_cmple_epu8_mask(bytes, _mm512_set1_epi8(0x20)),
     }
 }
 
@@ -325,7 +348,7 @@ mod tests {
     use super::*;
 
     /// The same, a byte at a time: positions, whether the text ends inside a string, the first misplaced byte.
-    fn naive(bytes: &[u8]) -> (Vec<u32>, bool, usize) {
+    fn naive(wanted: Wanted, bytes: &[u8]) -> (Vec<u32>, bool, usize) {
         let (mut out, mut in_string, mut escaped, mut closed) = (Vec::new(), false, false, false);
         let mut bad = usize::MAX;
         for (at, &byte) in bytes.iter().enumerate() {
@@ -339,17 +362,21 @@ mod tests {
                 b'"' => {
                     in_string = !in_string;
                     closed = !in_string;
-                    out.push(at as u32);
+                    if wanted == Wanted::QuotesAndBrackets {
+                        out.push(at as u32);
+                    }
                 }
-                b'{' | b'}' | b'[' | b']' if !in_string => out.push(at as u32),
+                b'{' | b'}' if !in_string => out.push(at as u32),
+                b'[' | b']' if !in_string && wanted == Wanted::QuotesAndBrackets => out.push(at as u32),
+                b':' if !in_string && wanted == Wanted::ColonsAndBraces => out.push(at as u32),
                 _ => {}
             }
         }
         (out, in_string, bad)
     }
 
-    fn indexed(level: Level, bytes: &[u8], window: usize) -> (Vec<u32>, bool, usize) {
-        let mut indexer = Indexer { level, ..Indexer::new() };
+    fn indexed(wanted: Wanted, level: Level, bytes: &[u8], window: usize) -> (Vec<u32>, bool, usize) {
+        let mut indexer = Indexer { level, ..Indexer::new(wanted) };
         let (mut all, mut part) = (Vec::new(), Vec::new());
         while indexer.fill(bytes, window, &mut part) {
             all.extend_from_slice(&part);
@@ -363,13 +390,15 @@ mod tests {
             text in proptest::collection::vec(proptest::sample::select(br#""\{}[]a ,:;{"#.to_vec()), 0..400),
             window in 1usize..200,
         ) {
-            let want = naive(&text);
-            for level in [Level::Portable, Level::detect()] {
-                prop_assert_eq!(&indexed(level, &text, window), &want);
-            }
-            #[cfg(target_arch = "x86_64")]
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("pclmulqdq") {
-                prop_assert_eq!(&indexed(Level::Avx2, &text, window), &want);
+            for wanted in [Wanted::QuotesAndBrackets, Wanted::ColonsAndBraces] {
+                let want = naive(wanted, &text);
+                for level in [Level::Portable, Level::detect()] {
+                    prop_assert_eq!(&indexed(wanted, level, &text, window), &want);
+                }
+                #[cfg(target_arch = "x86_64")]
+                if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("pclmulqdq") {
+                    prop_assert_eq!(&indexed(wanted, Level::Avx2, &text, window), &want);
+                }
             }
         }
     }

@@ -1,31 +1,41 @@
 //! One event: its members picked out of the JSON, in any order.
 
 use super::category::Category;
-use crate::json::{Cursor, Damage, Entered, Key, Value, parse_i64, parse_u64};
+use crate::json::{Damage, Decimal, END, Tokens, strict};
 
 /// The members of an event that anything uses. Spans point into the segment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Event<'a> {
     /// First byte of `ph`; 0 when absent.
     pub(super) phase: u8,
-    /// Category, `Unknown` when absent.
+    /// Category, when there is one.
     pub(super) category: Option<Category>,
     /// Raw category, for reports about unknown ones.
     pub(super) cat: &'a [u8],
     /// Raw name.
     pub(super) name: &'a [u8],
-    /// Process, as written.
-    pub(super) pid: Option<Value<'a>>,
-    /// Thread, as written.
-    pub(super) tid: Option<Value<'a>>,
-    /// Time stamp, as written.
-    pub(super) ts: Option<&'a [u8]>,
-    /// Duration, as written.
-    pub(super) dur: Option<&'a [u8]>,
+    /// Process, if it is a number.
+    pub(super) pid: Option<i64>,
+    /// Thread.
+    pub(super) tid: Option<Id<'a>>,
+    /// Time stamp.
+    pub(super) ts: Option<Decimal>,
+    /// Duration.
+    pub(super) dur: Option<Decimal>,
     /// Arguments.
     pub(super) args: Args<'a>,
+    has_name: bool,
     /// Some argument may be set.
     has_args: bool,
+}
+
+/// A thread id as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Id<'a> {
+    /// A number, quoted or not.
+    Number(i64),
+    /// Anything else, raw.
+    Text(&'a [u8]),
 }
 
 /// The arguments that anything uses.
@@ -55,6 +65,18 @@ pub(super) struct Args<'a> {
 }
 
 impl Event<'_> {
+    #[inline]
+    fn lacks_member(&self) -> bool {
+        match self.phase {
+            b's' | b't' | b'f' => false,
+            b'X' => {
+                let unread = |time| matches!(time, None | Some(Decimal::Invalid));
+                !self.has_name || self.category.is_none() || unread(self.ts) || unread(self.dur)
+            }
+            phase => phase == 0 || !self.has_name,
+        }
+    }
+
     /// Forgets the last event. The arguments are many, and most events set few or none: they are reset only when used.
     #[inline]
     fn reset(&mut self) {
@@ -62,6 +84,7 @@ impl Event<'_> {
         self.category = None;
         self.cat = b"";
         self.name = b"";
+        self.has_name = false;
         self.pid = None;
         self.tid = None;
         self.ts = None;
@@ -73,126 +96,219 @@ impl Event<'_> {
     }
 }
 
-/// Reads the event whose opening brace was taken into `event`; the offset behind its closing brace.
+/// Reads the event whose opening brace, the next token, is at `start`; returns the offset behind its closing brace.
 #[inline]
-pub(super) fn read<'a>(cursor: &mut Cursor<'a>, event: &mut Event<'a>) -> Result<usize, Damage> {
+pub(super) fn read<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>) -> Result<usize, Damage> {
     event.reset();
-    let end = read_members(cursor, event);
-    cursor.verdict(end)
+    tokens.next();
+    let end = read_members(tokens, start, event);
+    let bad = tokens.first_bad();
+    match end {
+        Ok(end) if bad < end => Err(Damage::Malformed(bad)),
+        Err(Damage::Incomplete) if bad != usize::MAX => Err(Damage::Malformed(bad)),
+        // A member that every event has is missing: perhaps its colon or a quote is.
+        Ok(end) if event.lacks_member() => strict::value_end(tokens.bytes(), start).map(|_| end),
+        // A missing brace looks like an event that never ends.
+        Err(Damage::Incomplete) => Err(strict::value_end(tokens.bytes(), start).err().unwrap_or(Damage::Incomplete)),
+        end => end,
+    }
 }
 
 #[inline]
-fn read_members<'a>(cursor: &mut Cursor<'a>, event: &mut Event<'a>) -> Result<usize, Damage> {
+fn read_members<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>) -> Result<usize, Damage> {
+    let mut in_args = false;
+    let mut checked = false;
     loop {
-        let (key, after) = match cursor.key()? {
-            Key::Member(key, after) => (key, after),
-            Key::End(end) => return Ok(end),
-        };
-        match key.len() {
-            2 if key == b"ph" => {
-                event.phase = cursor.value(after)?.raw.first().copied().unwrap_or(0);
+        let at = tokens.next();
+        if at == END {
+            return Err(Damage::Incomplete);
+        }
+        match tokens.bytes()[at] {
+            b':' => {
+                let key_end = tokens.key_end(at).ok_or(Damage::Malformed(at))?;
+                in_args = read_member(tokens, at, key_end, event);
                 if matches!(event.phase, b's' | b't' | b'f') {
                     // Flow arrows repeat what correlation says.
-                    return cursor.skip_rest();
+                    return tokens.skip_object(1).ok_or(Damage::Incomplete);
                 }
             }
-            2 if key == b"ts" => event.ts = Some(cursor.value(after)?.raw),
-            3 => match key {
-                b"cat" => {
-                    event.cat = cursor.value(after)?.raw;
-                    event.category = Some(Category::of(event.cat));
-                }
-                b"pid" => event.pid = Some(cursor.value(after)?),
-                b"tid" => event.tid = Some(cursor.value(after)?),
-                b"dur" => event.dur = Some(cursor.value(after)?.raw),
-                _ => cursor.skip_value(after)?,
-            },
-            4 if key == b"name" => event.name = cursor.value(after)?.raw,
-            4 if key == b"args" => {
-                if event.category.is_some_and(Category::ignores_args) {
-                    cursor.skip_value(after)?;
-                } else if cursor.enter_or_value(after)? == Entered::Object {
+            b'{' => {
+                check_brace(tokens, at, start, &mut checked)?;
+                let end = if in_args && !event.category.is_some_and(Category::ignores_args) {
                     event.has_args = true;
-                    read_args(cursor, &mut event.args)?;
-                }
+                    read_args(tokens, start, &mut event.args, &mut checked)
+                } else {
+                    skip_checked(tokens, start, &mut checked)
+                };
+                end?;
             }
-            _ => cursor.skip_value(after)?,
+            _ => return Ok(at + 1),
         }
     }
 }
 
-fn read_args<'a>(cursor: &mut Cursor<'a>, args: &mut Args<'a>) -> Result<(), Damage> {
+/// An object is a member's value or the first of a list. After a comma it may be one of a list, or the next event, which a
+/// missing brace would swallow: then the whole event is checked, once.
+#[inline]
+fn check_brace(tokens: &Tokens<'_>, brace: usize, start: usize, checked: &mut bool) -> Result<(), Damage> {
+    if !*checked && !matches!(tokens.black_before(brace), b':' | b'[') {
+        strict::value_end(tokens.bytes(), start)?;
+        *checked = true;
+    }
+    Ok(())
+}
+
+/// Passes over the object whose opening brace was taken.
+fn skip_checked(tokens: &mut Tokens<'_>, start: usize, checked: &mut bool) -> Result<(), Damage> {
+    let mut depth = 1_u32;
     loop {
-        let (key, after) = match cursor.key()? {
-            Key::Member(key, after) => (key, after),
-            Key::End(_) => return Ok(()),
-        };
-        macro_rules! raw {
-            () => {
-                cursor.value(after)?.raw
+        let at = tokens.next();
+        match tokens.bytes().get(at) {
+            None => return Err(Damage::Incomplete),
+            Some(b'{') => {
+                check_brace(tokens, at, start, checked)?;
+                depth += 1;
+            }
+            Some(b'}') => {
+                depth -= 1;
+                if depth == 0 {
+                    return Ok(());
+                }
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// The last four bytes of a key, closing quote included.
+const fn end(text: [u8; 4]) -> u32 {
+    u32::from_le_bytes(text)
+}
+
+/// A whole key of up to eight bytes, quotes included, where [`Tokens::tail`] has it.
+const fn whole<const N: usize>(text: &[u8; N]) -> u64 {
+    let (mut tail, mut at) = (0, 0);
+    while at < N {
+        tail = (tail >> 8) | ((text[at] as u64) << 56);
+        at += 1;
+    }
+    tail >> (64 - 8 * N)
+}
+
+/// Takes a member of the event itself; true when it is `args`.
+#[inline]
+fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, event: &mut Event<'a>) -> bool {
+    const PH: u32 = end(*b"\"ph\"");
+    const TS: u32 = end(*b"\"ts\"");
+    const CAT: u32 = end(*b"cat\"");
+    const NAME: u32 = end(*b"ame\"");
+    const PID: u32 = end(*b"pid\"");
+    const TID: u32 = end(*b"tid\"");
+    const DUR: u32 = end(*b"dur\"");
+    const ARGS: u32 = end(*b"rgs\"");
+    let tail = tokens.tail(key_end);
+    let (five, six) = (tail >> 24, tail >> 16);
+    match (tail >> 32) as u32 {
+        PH => event.phase = tokens.first_of_string(colon),
+        TS => event.ts = Some(tokens.nanoseconds(colon)),
+        CAT if five == whole(b"\"cat\"") => {
+            event.cat = tokens.string(colon).unwrap_or_default();
+            event.category = Some(Category::of(event.cat));
+        }
+        NAME if six == whole(b"\"name\"") => {
+            event.name = tokens.text(colon).unwrap_or_default();
+            event.has_name = true;
+        }
+        PID if five == whole(b"\"pid\"") => event.pid = tokens.i64(colon),
+        TID if five == whole(b"\"tid\"") => {
+            event.tid = match tokens.i64(colon) {
+                Some(number) => Some(Id::Number(number)),
+                None => tokens.text(colon).map(Id::Text),
             };
         }
-        match key.len() {
-            4 => match key {
-                b"grid" => args.grid = triple(raw!()),
-                b"name" => args.label = Some(raw!()),
-                b"kind" => args.copy_kind = Some(raw!()),
-                _ => cursor.skip_value(after)?,
-            },
-            5 => match key {
-                b"block" => args.block = triple(raw!()),
-                b"bytes" => args.bytes = parse_u64(raw!()),
-                b"Bytes" => args.memory_bytes = parse_i64(raw!()),
-                _ => cursor.skip_value(after)?,
-            },
-            6 => match key {
-                b"device" => args.device = parse_i64(raw!()),
-                b"stream" => args.stream = parse_i64(raw!()),
-                b"labels" => args.label = Some(raw!()),
-                _ => cursor.skip_value(after)?,
-            },
-            7 if key == b"context" => args.context = parse_i64(raw!()),
-            8 if key == b"graph id" => args.graph = parse_u64(raw!()).filter(|id| *id != 0),
-            9 if key == b"Device Id" => args.memory_device = parse_i64(raw!()),
-            10 => match key {
-                b"Input Dims" | b"Input dims" => args.shapes = Some(raw!()),
-                b"Input type" => args.types = Some(raw!()),
-                _ => cursor.skip_value(after)?,
-            },
-            11 => match key {
-                b"External id" | b"external id" => args.external_id = parse_u64(raw!()),
-                b"correlation" => args.correlation = parse_u64(raw!()),
-                b"Device Type" => args.memory_device_type = parse_i64(raw!()),
-                _ => cursor.skip_value(after)?,
-            },
-            13 => match key {
-                b"shared memory" => args.shared_bytes = parse_u64(raw!()).and_then(|v| u32::try_from(v).ok()),
-                b"graph node id" => args.graph_node = parse_u64(raw!()).filter(|id| *id != 0),
-                _ => cursor.skip_value(after)?,
-            },
-            14 if key == b"Total Reserved" => args.total_reserved = parse_u64(raw!()),
-            15 if key == b"Total Allocated" => args.total_allocated = parse_u64(raw!()),
-            20 if key == b"registers per thread" => args.registers = parse_u64(raw!()).and_then(|v| u32::try_from(v).ok()),
-            _ => cursor.skip_value(after)?,
+        DUR if five == whole(b"\"dur\"") => event.dur = Some(tokens.nanoseconds(colon)),
+        ARGS => return six == whole(b"\"args\""),
+        _ => {}
+    }
+    false
+}
+
+/// Takes the members of `args`, whose opening brace was taken.
+#[inline]
+fn read_args<'a>(tokens: &mut Tokens<'a>, start: usize, args: &mut Args<'a>, checked: &mut bool) -> Result<(), Damage> {
+    loop {
+        let at = tokens.next();
+        match tokens.bytes().get(at) {
+            Some(b':') => {
+                let key_end = tokens.key_end(at).ok_or(Damage::Malformed(at))?;
+                read_arg(tokens, at, key_end, args);
+            }
+            Some(b'{') => {
+                check_brace(tokens, at, start, checked)?;
+                skip_checked(tokens, start, checked)?;
+            }
+            Some(_) => return Ok(()),
+            None => return Err(Damage::Incomplete),
         }
     }
 }
 
-/// `[x, y, z]`; also the text `"[x, y, z]"` that some writers quote.
-fn triple(raw: &[u8]) -> Option<[u32; 3]> {
-    let inner = raw.strip_prefix(b"[")?.strip_suffix(b"]")?;
-    let mut parts = inner.split(|b| *b == b',').map(|part| parse_u64(part.trim_ascii()).and_then(|v| u32::try_from(v).ok()));
-    let triple = [parts.next()??, parts.next()??, parts.next()??];
-    parts.next().is_none().then_some(triple)
-}
-
-/// A process or thread id: a number, quoted or not.
-pub(super) fn number(value: Option<Value<'_>>) -> Option<i64> {
-    parse_i64(value?.raw)
+#[inline]
+fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mut Args<'a>) {
+    const GRID: u32 = end(*b"rid\"");
+    const BLOCK: u32 = end(*b"ock\"");
+    const NAME: u32 = end(*b"ame\"");
+    const LABELS: u32 = end(*b"els\"");
+    const KIND: u32 = end(*b"ind\"");
+    const BYTES: u32 = end(*b"tes\"");
+    const DEVICE: u32 = end(*b"ice\"");
+    const STREAM: u32 = end(*b"eam\"");
+    const CONTEXT: u32 = end(*b"ext\"");
+    const ID: u32 = end(*b" id\"");
+    const DEVICE_ID: u32 = end(*b" Id\"");
+    const DIMS: u32 = end(*b"ims\"");
+    const TYPE: u32 = end(*b"ype\"");
+    const CORRELATION: u32 = end(*b"ion\"");
+    const SHARED: u32 = end(*b"ory\"");
+    const RESERVED: u32 = end(*b"ved\"");
+    const ALLOCATED: u32 = end(*b"ted\"");
+    const REGISTERS: u32 = end(*b"ead\"");
+    macro_rules! is {
+        ($key:literal) => {
+            tokens.is_key(key_end, $key)
+        };
+    }
+    match (tokens.tail(key_end) >> 32) as u32 {
+        ID if is!(b"\"External id\"") || is!(b"\"external id\"") => args.external_id = tokens.u64(colon),
+        ID if is!(b"\"graph node id\"") => args.graph_node = tokens.u64(colon).filter(|id| *id != 0),
+        ID if is!(b"\"graph id\"") => args.graph = tokens.u64(colon).filter(|id| *id != 0),
+        CORRELATION if is!(b"\"correlation\"") => args.correlation = tokens.u64(colon),
+        DIMS if is!(b"\"Input Dims\"") || is!(b"\"Input dims\"") => args.shapes = tokens.array(colon),
+        TYPE if is!(b"\"Input type\"") => args.types = tokens.array(colon),
+        TYPE if is!(b"\"Device Type\"") => args.memory_device_type = tokens.i64(colon),
+        BYTES if is!(b"\"Bytes\"") => args.memory_bytes = tokens.i64(colon),
+        BYTES if is!(b"\"bytes\"") => args.bytes = tokens.u64(colon),
+        ALLOCATED if is!(b"\"Total Allocated\"") => args.total_allocated = tokens.u64(colon),
+        RESERVED if is!(b"\"Total Reserved\"") => args.total_reserved = tokens.u64(colon),
+        DEVICE_ID if is!(b"\"Device Id\"") => args.memory_device = tokens.i64(colon),
+        DEVICE if is!(b"\"device\"") => args.device = tokens.i64(colon),
+        STREAM if is!(b"\"stream\"") => args.stream = tokens.i64(colon),
+        CONTEXT if is!(b"\"context\"") => args.context = tokens.i64(colon),
+        GRID if is!(b"\"grid\"") => args.grid = tokens.triple(colon),
+        BLOCK if is!(b"\"block\"") => args.block = tokens.triple(colon),
+        REGISTERS if is!(b"\"registers per thread\"") => args.registers = tokens.u32(colon),
+        SHARED if is!(b"\"shared memory\"") => args.shared_bytes = tokens.u32(colon),
+        KIND if is!(b"\"kind\"") => args.copy_kind = tokens.string(colon),
+        NAME if is!(b"\"name\"") => args.label = tokens.string(colon),
+        LABELS if is!(b"\"labels\"") => args.label = tokens.string(colon),
+        _ => {}
+    }
 }
 
 /// The number at the end of a 2021 stream name (`stream 7`), or the number itself.
-pub(super) fn stream_number(value: Option<Value<'_>>) -> Option<i64> {
-    let raw = value?.raw.trim_ascii();
-    parse_i64(raw).or_else(|| parse_i64(raw.rsplit(|b| *b == b' ').next()?))
+pub(super) fn stream_number(tid: Option<Id<'_>>) -> Option<i64> {
+    match tid? {
+        Id::Number(number) => Some(number),
+        Id::Text(text) => crate::json::parse_i64(text.trim_ascii().rsplit(|b| *b == b' ').next()?),
+    }
 }

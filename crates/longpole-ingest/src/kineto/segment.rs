@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_channel::{Receiver, Sender};
 
 /// Distance between cuts. Small enough for the second-level cache, large enough that a segment's fixed costs vanish.
-pub(super) const SEGMENT: u64 = 512 * 1024;
+/// Fuzzing uses small ones, so that small inputs are cut too.
+pub(super) const SEGMENT: u64 = if cfg!(fuzzing) { 1500 } else { 512 * 1024 };
 /// White space allowed on each side of the comma before an event, and before its first key. Longer gaps are no cut.
 const GAP: usize = 256;
 /// Bytes read past the next cut at first; enough for a usual event.
@@ -24,17 +25,33 @@ const MARGIN: usize = 2 * GAP + 64;
 /// The first place at or after `from`, and before `limit`, where an event of an event list begins: a brace after `},`
 /// whose first key is one that events have.
 pub(super) fn event_start(bytes: &[u8], from: usize, limit: usize) -> Option<usize> {
+    brace_where(bytes, from, limit, |at| follows_event(bytes, at) && has_event_key(bytes, at, &KEYS))
+}
+
+/// The same after damage, where the event before may lack its brace: then a comma will do, if the first key is `ph`, which
+/// nested objects do not begin with.
+pub(super) fn event_after_damage(bytes: &[u8], from: usize) -> Option<usize> {
+    brace_where(bytes, from, bytes.len(), |at| {
+        let after_comma = last_black(bytes, at).is_some_and(|comma| bytes[comma] == b',');
+        after_comma && (follows_event(bytes, at) && has_event_key(bytes, at, &KEYS) || has_event_key(bytes, at, &KEYS[..1]))
+    })
+}
+
+fn brace_where(bytes: &[u8], from: usize, limit: usize, wanted: impl Fn(usize) -> bool) -> Option<usize> {
     let limit = limit.min(bytes.len());
     let mut at = from;
     while at < limit {
         at += memchr::memchr(b'{', &bytes[at..limit])?;
-        if follows_event(bytes, at) && has_event_key(bytes, at) {
+        if wanted(at) {
             return Some(at);
         }
         at += 1;
     }
     None
 }
+
+/// Keys that an event may begin with.
+const KEYS: [&[u8]; 11] = [b"ph", b"cat", b"name", b"pid", b"tid", b"ts", b"dur", b"args", b"id", b"s", b"bp"];
 
 fn follows_event(bytes: &[u8], at: usize) -> bool {
     let Some(comma) = last_black(bytes, at) else { return false };
@@ -46,11 +63,10 @@ fn last_black(bytes: &[u8], end: usize) -> Option<usize> {
     (end.saturating_sub(GAP)..end).rev().find(|at| !bytes[*at].is_ascii_whitespace())
 }
 
-fn has_event_key(bytes: &[u8], brace: usize) -> bool {
-    const KEYS: [&[u8]; 11] = [b"ph", b"cat", b"name", b"pid", b"tid", b"ts", b"dur", b"args", b"id", b"s", b"bp"];
+fn has_event_key(bytes: &[u8], brace: usize, keys: &[&[u8]]) -> bool {
     let after = &bytes[brace + 1..bytes.len().min(brace + 1 + GAP)];
     let Some(key) = after.trim_ascii_start().strip_prefix(b"\"") else { return false };
-    KEYS.iter().any(|known| key.strip_prefix(*known).is_some_and(|rest| rest.first() == Some(&b'"')))
+    keys.iter().any(|known| key.strip_prefix(*known).is_some_and(|rest| rest.first() == Some(&b'"')))
 }
 
 /// Part of an input that a worker parses.

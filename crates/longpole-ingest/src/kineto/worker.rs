@@ -7,10 +7,10 @@ use longpole_trace::{
 
 use super::category::{Category, is_annotation_name};
 use super::envelope::{Envelope, Head};
-use super::event::{self, Args, Event};
+use super::event::{self, Args, Event, Id};
 use super::local::{Locals, NewLocals, RawLane};
-use super::segment::event_start;
-use crate::json::{Cursor, Damage, Decimal, Value, parse_decimal_ns, unescape};
+use super::segment::event_after_damage;
+use crate::json::{Cursor, Damage, Decimal, END, Tokens, unescape};
 
 /// Rows of one segment. Ids are the worker's own.
 #[derive(Debug, Default)]
@@ -28,6 +28,8 @@ pub(super) struct Rows {
     /// (pid, name) from metadata events.
     pub(super) process_names: Vec<(i64, StrId)>,
     pub(super) window: EventWindow,
+    /// Events that start at or before time zero: how many, where the first is, and their window.
+    pub(super) early: Early,
     pub(super) events: u64,
     pub(super) problems: Problems,
     pub(super) envelope: Envelope,
@@ -45,9 +47,39 @@ impl Rows {
         self.thread_names.clear();
         self.process_names.clear();
         self.window = EventWindow::default();
+        self.early = Early::default();
         self.events = 0;
         self.problems = Problems::default();
         self.envelope = Envelope::default();
+    }
+}
+
+/// Events that start at or before time zero: a short trace may begin there, but in most they are time stamps never set.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Early {
+    pub(super) count: u64,
+    pub(super) first_offset: Option<u64>,
+    pub(super) window: EventWindow,
+}
+
+impl Early {
+    pub(super) fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.first_offset = self.first_offset.or(other.first_offset);
+        self.window.merge(other.window);
+    }
+}
+
+impl Rows {
+    /// Widens the window that an event belongs to.
+    #[inline]
+    fn include(&mut self, start: Ns, end: Ns, offset: u64) {
+        if start > Ns::ZERO {
+            self.window.include(start, end);
+        } else {
+            self.early.merge(Early { count: 1, first_offset: Some(offset), window: EventWindow::default() });
+            self.early.window.include(start, end);
+        }
     }
 }
 
@@ -84,41 +116,64 @@ impl Worker {
     /// Parses one segment; `offset` is where it begins in the input.
     pub(super) fn parse(&mut self, bytes: &[u8], offset: u64, place: Place, rows: &mut Rows) -> End {
         rows.clear();
-        let mut cursor = Cursor::new(bytes, std::mem::take(&mut self.scratch));
-        let end = self.parse_with(&mut cursor, offset, place, rows);
-        self.scratch = cursor.into_scratch();
+        let end = match place {
+            Place::Events => self.parse_events(bytes, 0, offset, rows),
+            Place::Head => {
+                let mut cursor = Cursor::new(bytes, std::mem::take(&mut self.scratch));
+                let head = rows.envelope.read_head(&mut cursor);
+                self.scratch = cursor.into_scratch();
+                match head {
+                    Head::Events(at) => self.parse_events(bytes, at, offset, rows),
+                    Head::NoEvents => End::NoEvents,
+                    Head::Incomplete => End::Incomplete(0),
+                }
+            }
+        };
         self.locals.take_new(&mut rows.new);
         end
     }
 
-    fn parse_with<'a>(&mut self, cursor: &mut Cursor<'a>, offset: u64, place: Place, rows: &mut Rows) -> End {
-        if place == Place::Head {
-            match rows.envelope.read_head(cursor) {
-                Head::Events => {}
-                Head::NoEvents => return End::NoEvents,
-                Head::Incomplete => return End::Incomplete(0),
-            }
-        }
+    /// Parses events from `at` on, which lies between two events.
+    fn parse_events(&mut self, bytes: &[u8], at: usize, offset: u64, rows: &mut Rows) -> End {
+        let mut tokens = Tokens::new(bytes, at, std::mem::take(&mut self.scratch));
+        let end = self.parse_list(&mut tokens, at, offset, rows);
+        self.scratch = tokens.into_scratch();
+        end
+    }
+
+    fn parse_list<'a>(&mut self, tokens: &mut Tokens<'a>, mut at: usize, offset: u64, rows: &mut Rows) -> End {
+        let bytes = tokens.bytes();
         let mut event = Event::<'a>::default();
         loop {
-            let start = match cursor.peek_structural() {
-                None => return End::Complete,
-                Some((at, b']')) => {
-                    cursor.take_structural();
-                    return End::Closed(at + 1);
+            // Between two events: white space and commas, and whatever does not belong there.
+            let start = loop {
+                match tokens.black_after(at) {
+                    None => return End::Complete,
+                    Some((start, b'{')) => break start,
+                    Some((close, b']')) if closes_list(bytes, close) => return End::Closed(close + 1),
+                    Some((comma, b',')) => at = comma + 1,
+                    Some((junk, _)) => {
+                        rows.problems.add(ProblemCode::MalformedEvent, Some(offset + junk as u64), || excerpt(bytes, junk));
+                        match next_event(bytes, junk) {
+                            Some(next) => {
+                                at = next;
+                                tokens.restart(next);
+                            }
+                            None => return End::Complete,
+                        }
+                    }
                 }
-                Some((at, _)) => at,
             };
-            if !matches!(cursor.take_structural(), Some((_, b'{'))) {
-                // Something between two events; the next one may be whole.
-                rows.problems.add(ProblemCode::MalformedEvent, Some(offset + start as u64), || excerpt(cursor.bytes(), start));
-                while cursor.peek_structural().is_some_and(|(_, byte)| !matches!(byte, b'{' | b']')) {
-                    cursor.take_structural();
+            if tokens.peek() != start {
+                // A token was left over from damage before this event.
+                tokens.restart(start);
+                if tokens.peek() == END {
+                    return End::Complete;
                 }
-                continue;
             }
-            match event::read(cursor, &mut event) {
-                Ok(_) => {
+            match event::read(tokens, start, &mut event) {
+                Ok(end) => {
+                    at = end;
                     rows.events += 1;
                     self.keep(&event, offset + start as u64, rows);
                     if self.locals.texts.is_full() || self.locals.values.is_full() {
@@ -128,10 +183,13 @@ impl Worker {
                     }
                 }
                 Err(Damage::Incomplete) => return End::Incomplete(start),
-                Err(Damage::Malformed(at)) => {
-                    rows.problems.add(ProblemCode::MalformedEvent, Some(offset + start as u64), || excerpt(cursor.bytes(), at));
-                    match event_start(cursor.bytes(), start + 1, cursor.bytes().len()) {
-                        Some(next) => cursor.restart(next),
+                Err(Damage::Malformed(bad)) => {
+                    rows.problems.add(ProblemCode::MalformedEvent, Some(offset + start as u64), || excerpt(bytes, bad));
+                    match event_after_damage(bytes, start + 1) {
+                        Some(next) => {
+                            at = next;
+                            tokens.restart(next);
+                        }
                         None => return End::Complete,
                     }
                 }
@@ -170,7 +228,7 @@ impl Worker {
             dur
         };
         if category != Category::Overhead {
-            rows.window.include(start, start + dur);
+            rows.include(start, start + dur, offset);
         }
         let args = &event.args;
         match category {
@@ -217,7 +275,7 @@ impl Worker {
         let args = &event.args;
         let name = self.text(event.name);
         let lane = RawLane {
-            ordinal: args.device.or_else(|| event::number(event.pid)).unwrap_or(0),
+            ordinal: args.device.or(event.pid).unwrap_or(0),
             context: args.context,
             stream: args.stream.or_else(|| event::stream_number(event.tid)).unwrap_or(0),
         };
@@ -241,7 +299,7 @@ impl Worker {
             rows.problems.add(ProblemCode::MissingTime, Some(offset), || Some("[memory]".to_owned()));
             return;
         };
-        rows.window.include(start, start);
+        rows.include(start, start, offset);
         let thread = self.thread(event);
         // c10::DeviceType 0 is the CPU; MKLDNN (5) and IDEEP (7) tensors live there too. Without a type, a device number
         // below zero means the CPU.
@@ -269,7 +327,7 @@ impl Worker {
                 rows.thread_names.push((thread, label));
             }
             b"process_name" => {
-                if let Some(pid) = event::number(event.pid) {
+                if let Some(pid) = event.pid {
                     let label = self.text(label);
                     rows.process_names.push((pid, label));
                 }
@@ -285,10 +343,11 @@ impl Worker {
 
     #[inline]
     fn thread(&mut self, event: &Event<'_>) -> ThreadId {
-        let pid = event::number(event.pid).unwrap_or(-1);
-        let tid = match event::number(event.tid) {
-            Some(number) => Tid::Number(number),
-            None => Tid::Text(unescape(event.tid.map_or(b"".as_slice(), |v: Value<'_>| v.raw)).0.into_owned()),
+        let pid = event.pid.unwrap_or(-1);
+        let tid = match event.tid {
+            Some(Id::Number(number)) => Tid::Number(number),
+            Some(Id::Text(raw)) => Tid::Text(unescape(raw).0.into_owned()),
+            None => Tid::Text(String::new()),
         };
         ThreadId(self.locals.threads.intern((pid, tid)))
     }
@@ -296,12 +355,11 @@ impl Worker {
 
 /// A time or duration, if there is a readable one.
 #[inline]
-fn time(raw: Option<&[u8]>, offset: u64, rows: &mut Rows) -> Option<Ns> {
-    match parse_decimal_ns(raw?) {
+fn time(value: Option<Decimal>, offset: u64, rows: &mut Rows) -> Option<Ns> {
+    match value? {
         Decimal::Ns(ns) => Some(Ns(ns)),
         Decimal::NotFinite => {
-            rows.problems
-                .add(ProblemCode::NotANumber, Some(offset), || Some(String::from_utf8_lossy(raw.unwrap_or_default()).into_owned()));
+            rows.problems.add(ProblemCode::NotANumber, Some(offset), || None);
             None
         }
         Decimal::Invalid => None,
@@ -347,6 +405,33 @@ fn copy_direction(name: &[u8], kind: Option<&[u8]>) -> (MemcpyKind, Option<bool>
         None
     };
     (direction, pageable)
+}
+
+/// Whether the bracket at `close` ends the event list: then the document ends behind it, or another member or document
+/// follows. A bracket that damage left behind is followed by the next event.
+fn closes_list(bytes: &[u8], close: usize) -> bool {
+    let rest = bytes[close + 1..].trim_ascii_start();
+    match rest.first() {
+        None | Some(b'}' | b'{' | b'[') => true,
+        Some(b',') => matches!(rest[1..].trim_ascii_start().first(), None | Some(b'"' | b'}')),
+        Some(_) => false,
+    }
+}
+
+/// Where to go on after something that is no event: the next brace, or the end of the list.
+fn next_event(bytes: &[u8], junk: usize) -> Option<usize> {
+    let mut at = junk;
+    while bytes.get(at) == Some(&b'"') {
+        // A string: what is in it is text.
+        at = crate::json::strict::value_end(bytes, at).ok()?;
+    }
+    loop {
+        at += memchr::memchr2(b'{', b']', bytes.get(at..)?)?;
+        if bytes[at] == b'{' || closes_list(bytes, at) {
+            return Some(at);
+        }
+        at += 1;
+    }
 }
 
 /// A few characters around damage, for the message.

@@ -92,3 +92,21 @@ fn metadata_may_follow_the_events() {
     let text = format!(r#"{{"traceEvents": {events}, {}"#, &rest[1..]);
     assert_same(&want, &dump(&read(text.as_bytes(), 2).trace), "metadata last");
 }
+
+/// An event of many segments, before others; and a head of many segments.
+#[test]
+fn giant_events_and_heads_are_whole() {
+    let giant = format!(r#", "args": {{"External id": 7, "note": "{}"}}"#, "x".repeat(5 << 20));
+    let events = [event("cpu_op", "giant", "1", "5", &giant), event("cpu_op", "after", "8", "1", "")].join(",");
+    let environment = format!(r#""environment": {{"A": "{}"}}"#, "y".repeat(3 << 20));
+    let text = format!(r#"{{{environment}, "traceEvents": [{events}], {environment}, "baseTimeNanoseconds": 5}}"#);
+    for threads in [1, 3] {
+        let got = read(text.as_bytes(), threads);
+        let names: Vec<_> = got.trace.host_ops.name.iter().map(|id| got.trace.strings.get(*id)).collect();
+        assert_eq!(names, ["giant", "after"]);
+        assert_eq!(got.trace.host_ops.external_id(0), Some(7));
+        assert_eq!(got.trace.base_unix_ns, Some(5));
+        assert!(got.problems.get(longpole_trace::ProblemCode::MalformedEvent).is_none(), "{:?}", got.problems);
+        assert!(got.problems.get(longpole_trace::ProblemCode::Truncated).is_none(), "{:?}", got.problems);
+    }
+}

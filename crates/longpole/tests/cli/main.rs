@@ -1,10 +1,19 @@
-//! The built program on recorded traces: what it prints, and how it ends.
+//! The built program on recorded traces: what it prints, and how it ends. Beside it, what the importer and the analyses come to
+//! together, which no library crate can test alone.
 
-#![expect(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 
 mod contract;
+mod docs;
 mod harness;
+mod importer;
+mod parity;
+mod readme;
 #[path = "../../../longpole-report/tests/report/schema.rs"]
 mod schema;
+#[path = "../../../longpole-analysis/tests/analysis/slow_reader.rs"]
+mod slow_reader;
 mod snapshots;
+#[path = "../../../longpole-analysis/tests/analysis/torch_table.rs"]
+mod torch_table;
 mod usage;

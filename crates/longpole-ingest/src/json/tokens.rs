@@ -1,0 +1,421 @@
+//! Events at speed: only colons and braces outside strings are indexed, so a list of strings or numbers that nobody reads
+//! costs nothing beyond its bytes, and a key is recognised by the bytes before its colon.
+//!
+//! [`Tokens`] hands out those positions and reads values in place. It trusts its input to be JSON as far as it can be
+//! wrong without harm; what could hide other events (a stray quote, a missing brace) is noticed by [`Tokens::first_bad`]
+//! and by the caller's look at what stands before each brace, and then settled by [`super::strict`].
+
+use super::number::{Decimal, parse_decimal_ns, parse_i64, parse_u64};
+use super::structural::{Indexer, Wanted};
+
+/// Bytes indexed at a time: small enough that positions and text stay in the first-level cache.
+const WINDOW: usize = 16 * 1024;
+/// Position returned at the end of the input.
+pub(crate) const END: usize = u32::MAX as usize;
+
+/// The positions of colons and braces outside strings, from some place on.
+#[derive(Debug)]
+pub(crate) struct Tokens<'a> {
+    bytes: &'a [u8],
+    positions: Vec<u32>,
+    at: usize,
+    indexer: Indexer,
+}
+
+impl<'a> Tokens<'a> {
+    /// Tokens of `bytes` (under 4 GiB) from `offset` on, which must lie outside any string. `positions` is scratch space.
+    pub(crate) fn new(bytes: &'a [u8], offset: usize, positions: Vec<u32>) -> Self {
+        let mut tokens = Self { bytes, positions, at: 0, indexer: Indexer::new(Wanted::ColonsAndBraces) };
+        tokens.restart(offset);
+        tokens
+    }
+
+    /// The scratch space, for the next one.
+    pub(crate) fn into_scratch(self) -> Vec<u32> {
+        self.positions
+    }
+
+    /// Starts over at `offset`, which must lie outside any string.
+    pub(crate) fn restart(&mut self, offset: usize) {
+        self.indexer.restart(offset);
+        self.positions.clear();
+        self.at = 0;
+    }
+
+    /// All bytes.
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Offset of the first byte seen so far that follows a string and may not; `usize::MAX` while there is none.
+    #[inline]
+    pub(crate) fn first_bad(&self) -> usize {
+        self.indexer.first_bad()
+    }
+
+    /// Takes the next token's position; [`END`] when there is none.
+    #[inline]
+    pub(crate) fn next(&mut self) -> usize {
+        let position = self.peek();
+        self.at += 1;
+        position
+    }
+
+    /// The next token's position without taking it.
+    #[inline]
+    pub(crate) fn peek(&mut self) -> usize {
+        match self.positions.get(self.at) {
+            Some(&position) => position as usize,
+            None => self.refill(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn refill(&mut self) -> usize {
+        loop {
+            self.at = 0;
+            if !self.indexer.fill(self.bytes, WINDOW, &mut self.positions) {
+                return END;
+            }
+            if let Some(&position) = self.positions.first() {
+                return position as usize;
+            }
+        }
+    }
+
+    /// The last byte before `at` that is not white space; 0 when there is none.
+    #[inline]
+    pub(crate) fn black_before(&self, at: usize) -> u8 {
+        self.bytes.get(..at).and_then(|before| before.iter().rev().find(|byte| !byte.is_ascii_whitespace())).copied().unwrap_or(0)
+    }
+
+    /// The first byte at or after `at` that is not white space, and its offset.
+    #[inline]
+    pub(crate) fn black_after(&self, at: usize) -> Option<(usize, u8)> {
+        let rest = self.bytes.get(at..)?;
+        let skipped = rest.iter().position(|byte| !byte.is_ascii_whitespace())?;
+        Some((at + skipped, rest[skipped]))
+    }
+
+    /// The eight bytes before `end`, the last one highest: the end of a key, closing quote included. Too near the beginning
+    /// there are zeros.
+    #[inline]
+    pub(crate) fn tail(&self, end: usize) -> u64 {
+        match self.bytes.get(end.wrapping_sub(8)..end).and_then(|tail| tail.first_chunk::<8>()) {
+            Some(tail) => u64::from_le_bytes(*tail),
+            None => self.bytes.get(..end).unwrap_or_default().iter().fold(0, |tail, byte| (tail >> 8) | (u64::from(*byte) << 56)),
+        }
+    }
+
+    /// Whether the bytes before `end` are `key`, quotes included.
+    #[inline]
+    pub(crate) fn is_key<const N: usize>(&self, end: usize, key: &[u8; N]) -> bool {
+        self.bytes.get(end.wrapping_sub(N)..end).and_then(|text| text.first_chunk::<N>()) == Some(key)
+    }
+
+    /// The offset behind the closing quote of the key before `colon` (the colon itself, but for white space), if there is one.
+    #[inline]
+    pub(crate) fn key_end(&self, colon: usize) -> Option<usize> {
+        if self.bytes.get(colon.wrapping_sub(1)) == Some(&b'"') {
+            return Some(colon);
+        }
+        let before = self.bytes.get(..colon)?.trim_ascii_end();
+        before.ends_with(b"\"").then_some(before.len())
+    }
+
+    /// Takes tokens up to the end of the object that the last taken token lies in, `depth` braces deep; returns the offset
+    /// behind its closing brace.
+    #[inline]
+    pub(crate) fn skip_object(&mut self, mut depth: u32) -> Option<usize> {
+        loop {
+            let at = self.next();
+            match self.bytes.get(at)? {
+                b'{' => depth += 1,
+                b'}' => {
+                    depth -= 1;
+                    if depth == 0 {
+                        return Some(at + 1);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Where the value after `colon` begins.
+    #[inline]
+    fn value_start(&self, colon: usize) -> usize {
+        // Nearly always right behind the colon or one space further.
+        match self.bytes.get(colon + 1..colon + 3) {
+            Some([first, _]) if !first.is_ascii_whitespace() => colon + 1,
+            Some([_, second]) if !second.is_ascii_whitespace() => colon + 2,
+            _ => self.bytes.get(colon + 1..).map_or(colon + 1, |rest| self.bytes.len() - rest.trim_ascii_start().len()),
+        }
+    }
+
+    /// A value that is a string: its body, escapes unresolved.
+    #[inline]
+    pub(crate) fn string(&self, colon: usize) -> Option<&'a [u8]> {
+        let start = self.value_start(colon);
+        if self.bytes.get(start) != Some(&b'"') {
+            return None;
+        }
+        let end = string_end(self.bytes, start + 1)?;
+        Some(&self.bytes[start + 1..end])
+    }
+
+    /// The first byte of a value that is a string; 0 otherwise.
+    #[inline]
+    pub(crate) fn first_of_string(&self, colon: usize) -> u8 {
+        match self.bytes.get(self.value_start(colon)..) {
+            Some([b'"', first, ..]) => *first,
+            _ => 0,
+        }
+    }
+
+    /// A value that is a string or a number, as text.
+    #[inline]
+    pub(crate) fn text(&self, colon: usize) -> Option<&'a [u8]> {
+        self.string(colon).or_else(|| self.scalar(colon))
+    }
+
+    /// An unquoted value's bytes.
+    fn scalar(&self, colon: usize) -> Option<&'a [u8]> {
+        let rest = self.bytes.get(self.value_start(colon)..)?;
+        let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b'}' | b']');
+        let length = rest.iter().position(ends)?;
+        Some(&rest[..length]).filter(|raw| !raw.is_empty() && !matches!(raw[0], b'{' | b'['))
+    }
+
+    /// A value that is an array without objects in it: its bytes, brackets included. The next token lies behind it.
+    #[inline]
+    pub(crate) fn array(&mut self, colon: usize) -> Option<&'a [u8]> {
+        let start = self.value_start(colon);
+        if self.bytes.get(start) != Some(&b'[') {
+            return None;
+        }
+        let next = self.peek();
+        let mut end = match self.bytes.get(next)? {
+            b'}' => next,
+            // A colon: the array ends before the next key, which ends before the colon.
+            b':' => {
+                let close = (start..next).rev().find(|at| self.bytes[*at] == b'"')?;
+                (start..close).rev().find(|at| self.bytes[*at] == b'"')?
+            }
+            _ => return None,
+        };
+        while end > start && (self.bytes[end - 1].is_ascii_whitespace() || self.bytes[end - 1] == b',') {
+            end -= 1;
+        }
+        Some(&self.bytes[start..end]).filter(|raw| raw.ends_with(b"]"))
+    }
+
+    /// A value that is an unsigned integer, quoted or not.
+    #[inline]
+    pub(crate) fn u64(&self, colon: usize) -> Option<u64> {
+        let start = self.value_start(colon);
+        match digits(self.bytes, start) {
+            Some((value, end)) if ends_number(self.bytes, end) => Some(value),
+            _ => parse_u64(self.text(colon)?),
+        }
+    }
+
+    /// A value that is a 32-bit unsigned integer.
+    #[inline]
+    pub(crate) fn u32(&self, colon: usize) -> Option<u32> {
+        self.u64(colon).and_then(|value| u32::try_from(value).ok())
+    }
+
+    /// A value that is a signed integer, quoted or not.
+    #[inline]
+    pub(crate) fn i64(&self, colon: usize) -> Option<i64> {
+        let start = self.value_start(colon);
+        match digits(self.bytes, start) {
+            Some((value, end)) if ends_number(self.bytes, end) => i64::try_from(value).ok(),
+            _ => parse_i64(self.text(colon)?),
+        }
+    }
+
+    /// A value that is decimal microseconds, quoted or not, in nanoseconds.
+    #[inline]
+    pub(crate) fn nanoseconds(&self, colon: usize) -> Decimal {
+        let start = self.value_start(colon);
+        // Up to 15 digits fit with their decimals; nearly all times have three decimals or none.
+        if let Some((whole, end)) = digits(self.bytes, start)
+            && end - start <= 15
+        {
+            match self.bytes.get(end..) {
+                Some([b'.', a, b, c, after, ..]) if !after.is_ascii_digit() => {
+                    let [a, b, c] = [a, b, c].map(|byte| u64::from(byte.wrapping_sub(b'0')));
+                    if a < 10 && b < 10 && c < 10 && ends_number(self.bytes, end + 4) {
+                        return Decimal::Ns((whole * 1_000 + a * 100 + b * 10 + c) as i64);
+                    }
+                }
+                Some([b',' | b'}' | b' ' | b'\n' | b'\r' | b'\t', ..]) => return Decimal::Ns((whole * 1_000) as i64),
+                _ => {}
+            }
+        }
+        self.text(colon).map_or(Decimal::Invalid, parse_decimal_ns)
+    }
+
+    /// A value `[x, y, z]` of small numbers.
+    #[inline]
+    pub(crate) fn triple(&self, colon: usize) -> Option<[u32; 3]> {
+        let mut at = self.value_start(colon);
+        let mut triple = [0; 3];
+        for (index, number) in triple.iter_mut().enumerate() {
+            if self.bytes.get(at) != Some(if index == 0 { &b'[' } else { &b',' }) {
+                return None;
+            }
+            at = self.black_after(at + 1)?.0;
+            let (value, end) = digits(self.bytes, at)?;
+            *number = u32::try_from(value).ok()?;
+            at = self.black_after(end)?.0;
+        }
+        (self.bytes.get(at) == Some(&b']')).then_some(triple)
+    }
+}
+
+/// What may stand behind a number.
+#[inline]
+fn ends_number(bytes: &[u8], at: usize) -> bool {
+    matches!(bytes.get(at), Some(b',' | b'}' | b' ' | b'\n' | b'\r' | b'\t' | b']'))
+}
+
+/// The digits at `start`, at most 16 of them, as a number, and where they end; `None` when there is no digit.
+///
+/// Eight at a time: a word without the zeros' high nibble, shifted so that the last digit is in the highest byte, is joined
+/// to pairs, fours and eights by multiplication.
+#[inline]
+fn digits(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
+    let (word, count) = word_digits(bytes, start);
+    match count {
+        0 => None,
+        1 => Some((word & 0xF, start + 1)),
+        2..8 => Some((joined(word << (64 - 8 * count)), start + count)),
+        _ => {
+            const POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+            let (low, more) = word_digits(bytes, start + 8);
+            let low = if more == 0 { 0 } else { joined(low << (64 - 8 * more)) };
+            Some((joined(word) * POWERS[more] + low, start + 8 + more))
+        }
+    }
+}
+
+/// Eight bytes, each a digit's value if it is a digit, and how many of the first ones are.
+#[inline]
+fn word_digits(bytes: &[u8], at: usize) -> (u64, usize) {
+    let word = match bytes.get(at..at + 8).and_then(|rest| rest.first_chunk::<8>()) {
+        Some(word) => u64::from_le_bytes(*word),
+        // The last few bytes of the input: anything that is no digit fills up.
+        None => bytes.get(at..).unwrap_or_default().iter().rev().fold(u64::MAX, |word, byte| (word << 8) | u64::from(*byte)),
+    };
+    let digits = word ^ 0x3030_3030_3030_3030;
+    // Bit 7 of every byte that is no digit. Adding 0x76 carries into bit 7 exactly from 10 on, below 0x80; no sum carries
+    // into the next byte once bit 7 is masked.
+    let other = (((digits & 0x7F7F_7F7F_7F7F_7F7F) + 0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
+    (digits, (other.trailing_zeros() / 8) as usize)
+}
+
+/// The number that eight digit values in one word are, the first in the lowest byte.
+#[inline]
+fn joined(digits: u64) -> u64 {
+    let pairs = (digits * 10 + (digits >> 8)) & 0x00FF_00FF_00FF_00FF;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_FFFF_0000_FFFF;
+    (fours * 10_000 + (fours >> 32)) & 0xFFFF_FFFF
+}
+
+/// Offset of the quote that closes the string whose body begins at `start`.
+#[inline]
+fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x8080_8080_8080_8080;
+    let mut at = start;
+    // Most names are short. The test for a zero byte may mark bytes above the first true one wrongly, never below it.
+    for _ in 0..4 {
+        let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) else { break };
+        let word = u64::from_le_bytes(*word);
+        let (quote, backslash) = (word ^ (LOW * 0x22), word ^ (LOW * 0x5C));
+        let found = (quote.wrapping_sub(LOW) & !quote | backslash.wrapping_sub(LOW) & !backslash) & HIGH;
+        if found != 0 {
+            at += found.trailing_zeros() as usize / 8;
+            break;
+        }
+        at += 8;
+    }
+    loop {
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes[at] == b'"' {
+            return Some(at);
+        }
+        at += 2;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(text: &str) -> (String, usize) {
+        let text = format!("{{\"key\": {text}, \"next\": 1}}");
+        let colon = text.find(':').unwrap();
+        (text, colon)
+    }
+
+    #[test]
+    fn numbers_are_read_in_place() {
+        for (text, want) in [("7", 7), ("12345678", 12_345_678), ("123456789", 123_456_789), ("1234567890123456", 1_234_567_890_123_456)] {
+            let (json, colon) = value(text);
+            let tokens = Tokens::new(json.as_bytes(), 0, Vec::new());
+            assert_eq!((tokens.u64(colon), tokens.i64(colon)), (Some(want), Some(want as i64)), "{text}");
+            assert_eq!(tokens.nanoseconds(colon), Decimal::Ns(want as i64 * 1_000), "{text}");
+        }
+        let read = |text: &str| {
+            let (json, colon) = value(text);
+            let tokens = Tokens::new(json.as_bytes(), 0, Vec::new());
+            (tokens.u64(colon), tokens.i64(colon), tokens.nanoseconds(colon))
+        };
+        assert_eq!(read("10159970886766084423").0, Some(10_159_970_886_766_084_423));
+        assert_eq!(read("-512"), (None, Some(-512), Decimal::Ns(-512_000)));
+        assert_eq!(read("\"25738\""), (Some(25_738), Some(25_738), Decimal::Ns(25_738_000)));
+        assert_eq!(read("5107982190005.803").2, Decimal::Ns(5_107_982_190_005_803));
+        assert_eq!(read("1712195495521716.781").2, Decimal::Ns(1_712_195_495_521_716_781));
+        assert_eq!(read("1.5").2, Decimal::Ns(1_500));
+        assert_eq!(read("1.23456").2, Decimal::Ns(1_235));
+        assert_eq!(read("1e3").2, Decimal::Ns(1_000_000));
+        assert_eq!(read("NaN"), (None, None, Decimal::NotFinite));
+        assert_eq!(read("[1]"), (None, None, Decimal::Invalid));
+        assert_eq!(read("12a").0, None);
+    }
+
+    #[test]
+    fn strings_and_arrays_are_spans() {
+        let read = |text: &str| {
+            let (json, colon) = value(text);
+            let mut tokens = Tokens::new(json.as_bytes(), colon + 1, Vec::new());
+            let own = |raw: Option<&[u8]>| raw.map(|raw| String::from_utf8_lossy(raw).into_owned());
+            (own(tokens.string(colon)), own(tokens.array(colon)))
+        };
+        for name in ["", "aten::mm", r#"a \"quoted\" name"#, r"ends with \\", &"x".repeat(700)] {
+            assert_eq!(read(&format!("\"{name}\"")).0.as_deref(), Some(name));
+        }
+        for array in ["[]", "[[1, 2], []]", r#"["a: b", "]"]"#] {
+            assert_eq!(read(array).1.as_deref(), Some(array));
+        }
+        assert_eq!(read("[{\"a\": 1}]").1, None);
+        assert_eq!(read("3"), (None, None));
+    }
+
+    #[test]
+    fn launch_shapes_are_triples() {
+        let read = |text: &str| {
+            let (json, colon) = value(text);
+            Tokens::new(json.as_bytes(), 0, Vec::new()).triple(colon)
+        };
+        assert_eq!(read("[14, 1,\n 1]"), Some([14, 1, 1]));
+        for bad in ["[1, 2]", "[1, 2, 3, 4]", "[1, 2, x]", "[4294967296, 1, 1]", "7"] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
+    }
+}
