@@ -214,3 +214,45 @@ fn names_from_a_trace_cannot_act_on_the_reader() {
     assert!(print(&["--csv"]).contains("\"'=cmd"), "{}", print(&["--csv"]));
     assert_eq!(validate(&print(&["--json"]))["ops"][0]["name"], "=cmd\u{1b}[31m|<b>\u{202e}`\n");
 }
+
+/// What a trace is known to show, in the words of the page.
+#[test]
+fn suspects_are_listed_at_their_true_size() {
+    let page = |name: &str, args: &[&str]| validate(&print(&[&[trace(name).as_str(), "--json"], args].concat()));
+    let smell = |page: &serde_json::Value, code: &str| {
+        page["smells"].as_array().expect("a list").iter().find(|smell| smell["code"] == code).cloned().unwrap_or_default()
+    };
+    let near = |value: &serde_json::Value, expected: f64| (value.as_f64().unwrap_or(f64::NAN) - expected).abs() < expected / 20.0;
+
+    let bad = page("bad", &[]);
+    assert_eq!(bad["smells"][0]["code"], "copies", "copies first");
+    assert!(near(&smell(&bad, "copies")["evidence"]["exposed_of_span_fraction"], 0.88));
+    assert!(near(&smell(&bad, "allocation")["share_fraction"], 0.0033));
+    assert!(near(&smell(&bad, "cold_start")["evidence"]["self_ns"], 82e6));
+
+    let item = page("qwen3_item", &[]);
+    assert_eq!(item["report"]["next_experiment_code"], "host_bound");
+    assert!(near(&smell(&item, "synchronisation")["evidence"]["of_idle_fraction"], 0.000_192));
+    let slow = smell(&item, "slow_steps");
+    assert_eq!((&slow["evidence"]["slow_steps"], &slow["evidence"]["operator"]), (&2.into(), &"aten::_cudnn_attention_forward".into()));
+
+    let eager = page("qwen3_eager", &[]);
+    let phases = &eager["questions"][2]["evidence"];
+    assert!(near(&phases["prefill_gpu_busy_of_span_fraction"], 0.191) && near(&phases["decode_gpu_busy_of_span_fraction"], 0.084));
+    assert!(smell(&eager, "shape_churn")["summary"].as_str().is_some_and(|text| text.starts_with("aten::cat")));
+    let calibrated = page("qwen3_eager", &["--range", "decode_step", "--unprofiled-step-ms", "20"]);
+    let calibration = &calibrated["host_clock"]["calibration"];
+    assert!(near(&calibration["inflation_ratio"], 2.06) && near(&calibration["busy_fraction"], 0.174), "{calibration}");
+
+    let graph = page("qwen3_graph", &[]);
+    assert!(smell(&graph, "host_bound").is_null() && graph["host_clock"].is_null(), "replays launched ahead are not host-bound");
+    assert_eq!(smell(&graph, "many_tiny_kernels")["evidence"]["graph_replays"], 12);
+    assert_eq!(graph["questions"][2]["evidence"]["decode"], "replay_step");
+
+    for question in page("cpuonly", &[])["questions"].as_array().expect("a list") {
+        assert_eq!(question["verdict"], "unknown", "{question}");
+        assert!(question["answer"].as_str().is_some_and(|answer| answer.contains("cannot be known")), "{question}");
+    }
+    let gpuonly = page("gpuonly", &[]);
+    assert_eq!((&gpuonly["questions"][0]["verdict"], &gpuonly["questions"][1]["verdict"]), (&"packed".into(), &"unknown".into()));
+}

@@ -17,3 +17,4 @@ mod snapshots;
 #[path = "../../../longpole-analysis/tests/analysis/torch_table.rs"]
 mod torch_table;
 mod usage;
+mod verdicts;

@@ -25,6 +25,9 @@ fn usage_errors_exit_with_2_and_say_what_there_is() {
     refuses(&["ops", bad, "--by", "thread"], 2, "stack=N");
     refuses(&["ops", bad, "--json", "--csv"], 2, "cannot be used with");
     refuses(&[bad, "--csv"], 2, "longpole ops");
+    refuses(&[bad, "--unprofiled-step-ms", "0"], 2, "a step takes some time");
+    refuses(&["explain", "nonsense"], 2, "there is no suspect `nonsense`; there are allocation, ");
+    refuses(&["explain", "copies", "--csv"], 2, "use --json");
     refuses(&[bad, "--report-only", "--json"], 2, "cannot be used with");
     refuses(&["ops", bad, "--time", "5..3"], 2, "ends before it begins");
     refuses(&["ops", bad, "--threads", "0"], 2, "--threads");
@@ -86,12 +89,29 @@ fn limits_shorten_text_and_only_asked_for_json() {
 
 #[test]
 fn help_and_completions() {
-    for command in ["triage", "ops", "kernels", "families", "ranges", "memory", "completions"] {
+    for command in ["triage", "ops", "kernels", "families", "ranges", "memory", "explain", "completions"] {
         let help = print(&[command, "--help"]);
         assert!(help.contains("Examples:") && help.contains("longpole"), "{help}");
     }
     assert!(print(&["--version"]).starts_with("longpole "));
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(print(&["completions", shell]).contains("kernels"), "{shell}");
+    }
+}
+
+#[test]
+fn a_suspect_is_explained_with_the_limits_that_decide() {
+    let list = print(&["explain"]);
+    assert!(list.lines().any(|line| line.starts_with("host_bound ")), "{list}");
+    let one = print(&["explain", "copies"]);
+    assert!(one.starts_with("copies\n") && one.contains("COPY_SHARE = 30 %") && one.contains("fixed by"), "{one}");
+    assert!(print(&["explain", "copies", "--markdown"]).starts_with("### copies"));
+    let document = crate::schema::validate(&print(&["explain", "copies", "--json"]));
+    assert_eq!((document["smells"][0]["code"].as_str(), document["smells"].as_array().map(Vec::len)), (Some("copies"), Some(1)));
+    let all = crate::schema::validate(&print(&["explain", "--json"]));
+    let codes: Vec<&str> = all["smells"].as_array().expect("a list").iter().filter_map(|smell| smell["code"].as_str()).collect();
+    assert_eq!(codes.len(), list.lines().filter(|line| !line.starts_with(' ')).count());
+    for code in codes {
+        assert!(print(&["explain", code]).contains("detected"), "{code}");
     }
 }
