@@ -1,11 +1,11 @@
 //! The four narrow questions of a first pass, answered with numbers and the place to look. Where the trace cannot tell, the answer
 //! says so and what to record.
 
-use longpole_trace::Ns;
+use longpole_trace::{Interval, Ns};
 
 use crate::families::Family;
 use crate::phrases::{clip, counted, fine_percent, fraction, percent, percent_of, time};
-use crate::ranges::{RangeRow, is_users};
+use crate::ranges::{RangeRow, is_users, wraps};
 use crate::smells::{CRITICAL_COPY_SHARE, DENSE_SHARE, Fact, FactValue, Facts, PACKED_SHARE};
 
 /// An answered question.
@@ -84,7 +84,7 @@ fn kernels_packed(facts: &Facts<'_, '_>) -> Answer {
     if span == Ns::ZERO {
         return Answer::new(UNKNOWN, "cannot be known: the device work has no length");
     }
-    let mut gaps: Vec<Ns> = facts.evidence.busy.iter().flat_map(|busy| busy.gaps().intervals().to_vec()).map(|gap| gap.len()).collect();
+    let mut gaps: Vec<Ns> = facts.evidence.busy.iter().flat_map(|busy| busy.gaps().intervals().to_vec()).map(Interval::len).collect();
     gaps.sort_unstable();
     let median = gaps.len().checked_sub(1).map(|last| gaps[last / 2]);
     let starved = facts.evidence.starved_ns;
@@ -129,7 +129,8 @@ fn host_and_gpu(facts: &Facts<'_, '_>) -> Answer {
     let host = &facts.evidence.host_work;
     let rows = || facts.tables.ranges.iter().filter(|row| is_users(&row.name) && row.gpu_busy_ns.is_some());
     let busy_of = |row: &RangeRow| Some(fraction(row.gpu_busy_ns?, row.gpu_span_ns?));
-    let mut worst: Vec<&RangeRow> = rows().filter(|row| fraction(row.cpu_ns, facts.wall) >= 0.05).collect();
+    let mut worst: Vec<&RangeRow> =
+        rows().filter(|row| fraction(row.cpu_ns, facts.wall) >= 0.05 && !wraps(row, facts.tables.ranges)).collect();
     worst.sort_by_key(|row| std::cmp::Reverse(row.cpu_ns - row.gpu_busy_ns.unwrap_or_default()));
     worst.truncate(3);
     let each: Vec<String> = worst
@@ -145,7 +146,7 @@ fn host_and_gpu(facts: &Facts<'_, '_>) -> Answer {
     let (verdict, text) = if mostly_alone {
         ("host_alone", format!("the host is busy while the GPU is empty for {} ({alone} of wall){listed}", time(host.idle)))
     } else {
-        ("aligned", format!("they line up: the host works {} of wall with the GPU empty{listed}", alone))
+        ("aligned", format!("they line up: the host works {alone} of wall with the GPU empty{listed}"))
     };
     Answer::new(verdict, text)
         .fact("host_busy_ns", host.total)

@@ -63,6 +63,12 @@ struct DeviceWork {
     busy: Ns,
 }
 
+/// A range that is called once and spends nearly all its time in one range inside is a loop around steps.
+pub(crate) fn wraps(row: &RangeRow, rows: &[RangeRow]) -> bool {
+    let is_inside = |inner: &&RangeRow| inner.parents.last() == Some(&row.name) && inner.parents[..inner.parents.len() - 1] == row.parents;
+    row.calls == 1 && rows.iter().filter(is_inside).any(|inner| is_users(&inner.name) && inner.cpu_ns.get() >= row.cpu_ns.get() / 10 * 9)
+}
+
 /// Ranges that libraries open on their own are not what the user calls a step.
 pub(crate) fn is_users(range: &str) -> bool {
     !["nccl:", "## Call CompiledFxGraph", "Torch-Compiled Region"].iter().any(|prefix| range.starts_with(prefix))

@@ -26,7 +26,7 @@ pub(crate) struct Facts<'a, 't> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Calls {
     /// How many.
-    pub(crate) calls: u64,
+    pub(crate) number: u64,
     /// Time covered by them.
     pub(crate) total: Ns,
     /// The part of it in which no device of their rank was busy.
@@ -120,7 +120,7 @@ impl<'a, 't> Facts<'a, 't> {
         let mut by_rank = vec![Vec::new(); trace.ranks.len().max(1)];
         let mut found = Calls::default();
         for (thread, interval) in intervals {
-            found.calls += 1;
+            found.number += 1;
             found.starts.push((thread, interval.start));
             if let Some(of_rank) = by_rank.get_mut(trace.thread_rank(thread) as usize) {
                 of_rank.push(interval);
@@ -219,6 +219,9 @@ pub(crate) fn names_with(trace: &Trace, holds: impl Fn(&str) -> bool) -> Vec<boo
     trace.strings.iter().map(|(_, name)| holds(name)).collect()
 }
 
+/// One instance of a range.
+type Instance = (RangeId, Interval);
+
 /// Instances of the repeated range that stands for a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Steps {
@@ -236,7 +239,7 @@ impl Steps {
     fn find(tables: &Tables<'_, '_>) -> Option<Self> {
         let trace = tables.index.trace();
         let ranges = &trace.ranges;
-        let mut groups: Vec<(&str, ThreadId, Vec<(RangeId, Interval)>)> = Vec::new();
+        let mut groups: Vec<(&str, ThreadId, Vec<Instance>)> = Vec::new();
         let mut known = hashbrown::HashMap::<(&str, ThreadId), usize, foldhash::fast::FixedState>::default();
         for row in 0..ranges.len() {
             let name = trace.strings.get(ranges.name[row]);

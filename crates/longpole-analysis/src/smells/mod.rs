@@ -25,6 +25,7 @@ mod thresholds;
 mod waiting;
 
 use longpole_trace::Ns;
+use rayon::prelude::*;
 
 pub(crate) use evidence::Evidence;
 pub use explain::{Explanation, explain, explanations};
@@ -245,7 +246,7 @@ pub(crate) struct Suspects {
 
 /// Looks for every kind.
 pub(crate) fn suspects(facts: &Facts<'_, '_>) -> Suspects {
-    let mut found: Vec<(&SmellKind, Found)> = KINDS.iter().filter_map(|&kind| Some((kind, (kind.find)(facts)?))).collect();
+    let mut found: Vec<(&SmellKind, Found)> = KINDS.par_iter().filter_map(|&kind| Some((kind, (kind.find)(facts)?))).collect();
     let win = |found: &Found| found.ceiling.map_or(Ns::ZERO, |ceiling| ceiling.win_ns);
     // The first of equals is taken, so that the order of the list settles ties.
     let leader = found

@@ -169,7 +169,7 @@ fn activities(facts: &Facts<'_, '_>) -> u64 {
 
 fn too_little(facts: &Facts<'_, '_>) -> Option<Found> {
     let activities = activities(facts);
-    (activities > 0 && activities < FEW_ACTIVITIES.count()).then(|| {
+    (activities > 0 && activities < FEW_ACTIVITIES.count() && graph_capture(facts).is_none()).then(|| {
         let pieces = counted(activities, "piece");
         Found::new(
             "device work",

@@ -145,7 +145,7 @@ fn compile_or_load(facts: &Facts<'_, '_>) -> Option<Found> {
         parts.extend(rows.map(|row| (ThreadId(0), Interval::new(overheads.start[row], overheads.dur[row]))).inspect(|_| loaded += 1));
     }
     let found = facts.cover(parts.into_iter());
-    if found.calls == 0 || !LOADING_SHARE.is_met(found.total, facts.wall) {
+    if found.number == 0 || !LOADING_SHARE.is_met(found.total, facts.wall) {
         return None;
     }
     let what = match (compiled, load_calls + loaded) {

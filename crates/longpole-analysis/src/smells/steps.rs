@@ -169,7 +169,7 @@ struct Shapes {
     /// Steps after the first that brought a new shape, the last one last.
     fresh_steps: u64,
     last_fresh: Option<usize>,
-    fresh_shapes: u64,
+    fresh: u64,
     /// Calls with shapes that were new in their step.
     calls: Vec<(ThreadId, Interval)>,
     fresh_now: HashSet<StrId, FixedState>,
@@ -195,7 +195,7 @@ fn shape_churn(facts: &Facts<'_, '_>) -> Option<Found> {
         }
         if is_new {
             of.fresh_steps += u64::from(of.last_fresh.replace(step) != Some(step));
-            of.fresh_shapes += 1;
+            of.fresh += 1;
             of.fresh_now.insert(shapes);
         }
         of.calls.push((ops.thread[row], Interval::new(ops.start[row], ops.dur[row])));
@@ -203,7 +203,7 @@ fn shape_churn(facts: &Facts<'_, '_>) -> Option<Found> {
     let later = steps.instances.len() as u64 - 1;
     let churns = |of: &Shapes| of.fresh_steps as f64 >= later as f64 * CHURN_SHARE.value && of.fresh_steps > 0;
     known.retain(|_, of| churns(of));
-    let most = known.iter().max_by_key(|(name, of)| (of.fresh_shapes, of.calls.len(), std::cmp::Reverse(**name)))?;
+    let most = known.iter().max_by_key(|(name, of)| (of.fresh, of.calls.len(), std::cmp::Reverse(**name)))?;
     let (name, subject) = (trace.strings.get(*most.0), most.1);
     let calls = facts.cover(known.values().flat_map(|of| of.calls.iter().copied()));
     let summary = format!(
@@ -212,7 +212,7 @@ fn shape_churn(facts: &Facts<'_, '_>) -> Option<Found> {
         count(subject.fresh_steps),
         count(later),
         clip(&steps.name),
-        counted(subject.fresh_shapes, "new shape"),
+        counted(subject.fresh, "new shape"),
         counted(known.len() as u64 - 1, "other operator")
     );
     Some(
@@ -220,10 +220,10 @@ fn shape_churn(facts: &Facts<'_, '_>) -> Option<Found> {
             .covering(facts.host_share(calls.total))
             .at_most(facts.host_ceiling(calls.idle))
             .fact("operators", known.len() as u64)
-            .fact("new_shapes", subject.fresh_shapes)
+            .fact("new_shapes", subject.fresh)
             .fact("steps_with_new_shapes", subject.fresh_steps)
             .fact("later_steps", later)
-            .fact("calls", calls.calls)
+            .fact("calls", calls.number)
             .fact("host_ns", calls.total)
             .fact("gpu_idle_during_ns", calls.idle),
     )

@@ -106,7 +106,7 @@ fn data_loading(facts: &Facts<'_, '_>) -> Option<Found> {
 fn synchronisation(facts: &Facts<'_, '_>) -> Option<Found> {
     let calls = facts.api_calls(|name| name.contains("Synchronize"));
     let per_step = facts.per_step(&calls);
-    if calls.calls < SYNC_CALLS.count() || per_step.is_some_and(|number| number < 0.5) || facts.span == Ns::ZERO {
+    if calls.number < SYNC_CALLS.count() || per_step.is_some_and(|number| number < 0.5) || facts.span == Ns::ZERO {
         return None;
     }
     // Only idle time between the first and the last work: the wait at the end of a recording is not idle time of the run.
@@ -125,7 +125,7 @@ fn synchronisation(facts: &Facts<'_, '_>) -> Option<Found> {
     let of_idle = fraction(idle, facts.idle());
     let summary = format!(
         "{} for the device{cause}{each}: {} with the GPU idle, {} of its idle time",
-        counted(calls.calls, "wait"),
+        counted(calls.number, "wait"),
         time(idle),
         fine_percent(of_idle)
     );
@@ -133,7 +133,7 @@ fn synchronisation(facts: &Facts<'_, '_>) -> Option<Found> {
         Found::new("*Synchronize", summary, "keep results on the GPU or read them every few steps, then measure GPU idle")
             .covering(facts.host_share(idle))
             .at_most(facts.host_ceiling(gaps))
-            .fact("calls", calls.calls)
+            .fact("calls", calls.number)
             .fact("calls_per_step", per_step)
             .fact("total_ns", calls.total)
             .fact("gpu_idle_during_ns", idle)

@@ -6,7 +6,7 @@ use super::{Hardware, HardwareDevice, Tables};
 use crate::families::Family;
 use crate::ops::{OpRow, OpRowKind};
 use crate::phrases::{clip, count, counted, list, percent, percent_of, time};
-use crate::ranges::{RangeRow, is_users};
+use crate::ranges::{RangeRow, is_users, wraps};
 use crate::smells::Evidence;
 
 /// What ran, as far as ranges, shapes and launches say.
@@ -52,12 +52,6 @@ fn ranges(tables: &Tables<'_, '_>) -> Option<String> {
         text.push_str(&more);
     }
     (shown > 0).then_some(text)
-}
-
-/// A range that is called once and spends nearly all its time in one range inside is a loop around steps.
-fn wraps(row: &RangeRow, rows: &[RangeRow]) -> bool {
-    let is_inside = |inner: &&RangeRow| inner.parents.last() == Some(&row.name) && inner.parents[..inner.parents.len() - 1] == row.parents;
-    row.calls == 1 && rows.iter().filter(is_inside).any(|inner| is_users(&inner.name) && inner.cpu_ns.get() >= row.cpu_ns.get() / 10 * 9)
 }
 
 /// Batch, tokens and type from the inputs of `aten::embedding`: the weights, then the token ids.

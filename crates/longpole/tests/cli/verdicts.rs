@@ -34,11 +34,12 @@ fn line(name: &str, path: &str) -> String {
         .iter()
         .map(|smell| {
             let code = smell["code"].as_str().expect("text");
-            smell["share_fraction"].as_f64().map_or_else(|| code.to_owned(), |share| format!("{code} {:.1}", share * 100.0))
+            let share = smell["share_fraction"].as_f64().map(|share| share * 100.0);
+            share.map_or_else(|| code.to_owned(), |share| if share < 0.1 { format!("{code} <0.1") } else { format!("{code} {share:.1}") })
         })
         .collect();
     let code = report["next_experiment_code"].as_str().expect("text");
-    format!("| {} | {code} | {} | {} |\n", cell(name), cell(text), suspects.join(", "))
+    format!("| {} | {code} | {} | {} |\n", cell(name), cell(text), cell(&suspects.join(", ")))
 }
 
 /// The part of a page between two marks.
