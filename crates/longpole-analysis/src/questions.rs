@@ -6,7 +6,7 @@ use longpole_trace::{Interval, Ns};
 use crate::families::Family;
 use crate::phrases::{clip, counted, fine_percent, fraction, percent, percent_of, time};
 use crate::ranges::{RangeRow, is_users, wraps};
-use crate::smells::{CRITICAL_COPY_SHARE, DENSE_SHARE, Fact, FactValue, Facts, PACKED_SHARE};
+use crate::smells::{CRITICAL_COPY_SHARE, DENSE_SHARE, Fact, FactValue, Facts, HOST_ALONE_SHARE, PACKED_SHARE};
 
 /// An answered question.
 #[derive(Clone, Debug, PartialEq)]
@@ -141,12 +141,12 @@ fn host_and_gpu(facts: &Facts<'_, '_>) -> Answer {
         })
         .collect();
     let listed = if each.is_empty() { String::new() } else { format!("; {}", each.join("; ")) };
-    let alone = percent(host.idle, facts.wall).unwrap_or_default();
-    let mostly_alone = host.idle.get() > host.total.get() / 2;
-    let (verdict, text) = if mostly_alone {
-        ("host_alone", format!("the host is busy while the GPU is empty for {} ({alone} of wall){listed}", time(host.idle)))
+    let share = facts.host_share(host.idle).unwrap_or_default();
+    let alone = format!("{} ({} of wall)", time(host.idle), percent_of(share));
+    let (verdict, text) = if share >= HOST_ALONE_SHARE.value {
+        ("host_alone", format!("the host is busy while the GPU is empty for {alone}{listed}"))
     } else {
-        ("aligned", format!("they line up: the host works {alone} of wall with the GPU empty{listed}"))
+        ("aligned", format!("they mostly line up: the host works with the GPU empty for {alone}{listed}"))
     };
     Answer::new(verdict, text)
         .fact("host_busy_ns", host.total)

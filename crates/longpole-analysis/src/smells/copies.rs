@@ -13,7 +13,7 @@ pub(super) const COPIES: SmellKind = SmellKind {
               staging buffer, slowly, and hold the calling thread.",
     detection: "Copies and fills with no kernel running take at least {COPY_LISTED} of the device span, or pageable copies do. They lead from {COPY_SHARE} of \
                 the device span alone on the device.",
-    ceiling: "time of copies and fills with no kernel running",
+    ceiling: "time of copies and fills with no kernel running, on the device with most",
     fix: "Keep data on the device; pin host buffers and copy with non_blocking=True on a stream of its own; batch small copies; read results \
           back once every few steps.",
     find: copies,
@@ -35,7 +35,7 @@ fn copies(facts: &Facts<'_, '_>) -> Option<Found> {
     Some(
         Found::new(row.name.as_str(), summary, format!("{fix}, then measure exposed copy time"))
             .covering(facts.device_share(copied))
-            .at_most(facts.device_ceiling(exposed))
+            .at_most(facts.worst_device_ceiling(|device| device.exposed_copy_ns))
             .fact("copy_busy_ns", copied)
             .fact("exposed_ns", exposed)
             .fact("exposed_of_span_fraction", share)

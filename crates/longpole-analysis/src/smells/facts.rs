@@ -5,6 +5,7 @@ use longpole_trace::{ActivityId, Interval, IntervalSet, Ns, RangeId, StrId, Thre
 use super::{Ceiling, Evidence};
 use crate::index::Owner;
 use crate::ranges::is_users;
+use crate::totals::DeviceTotals;
 use crate::triage::Tables;
 
 /// Everything a smell may look at.
@@ -87,6 +88,11 @@ impl<'a, 't> Facts<'a, 't> {
     /// At most this device time can be won, the mean over devices.
     pub(crate) fn device_ceiling(&self, time: Ns) -> Option<Ceiling> {
         self.ceiling(time, self.tables.totals.devices.len())
+    }
+
+    /// At most this can be won of a part of the totals: that of the device with most of it.
+    pub(crate) fn worst_device_ceiling(&self, part: impl Fn(&DeviceTotals) -> Ns) -> Option<Ceiling> {
+        self.ceiling(self.tables.totals.devices.iter().map(part).max()?, 1)
     }
 
     /// At most this host time can be won, the mean over ranks.

@@ -7,7 +7,8 @@
 //! is looked for, a named cause comes before the general one it is a part of), and within a stage the largest ceiling decides.
 //!
 //! Evidence is made of interval unions, so that nothing is counted twice. A ceiling is an upper bound: what would be won if the thing
-//! cost nothing and nothing else took its place. With several devices or ranks both are means over them.
+//! cost nothing and nothing else took its place. With several devices or ranks both are
+//! means over them; the ceilings of copies and communication are those of the device with most.
 
 mod allocation;
 mod copies;
@@ -30,7 +31,7 @@ use rayon::prelude::*;
 pub(crate) use evidence::Evidence;
 pub use explain::{Explanation, explain, explanations};
 pub(crate) use facts::Facts;
-pub(crate) use thresholds::{CRITICAL_COPY_SHARE, DENSE_SHARE, PACKED_SHARE};
+pub(crate) use thresholds::{CRITICAL_COPY_SHARE, DENSE_SHARE, HOST_ALONE_SHARE, PACKED_SHARE};
 pub use thresholds::{THRESHOLDS, Threshold, Unit};
 
 use crate::phrases::{fine_percent, time};

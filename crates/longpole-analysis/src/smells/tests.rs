@@ -75,7 +75,7 @@ fn every_code_is_explained_with_its_limits() {
 #[test]
 fn the_table_of_limits_is_the_one_that_is_explained() {
     let explained: Vec<&str> = explanations().iter().flat_map(|e| e.thresholds.iter().map(|t| t.name)).collect();
-    let of_questions = [PACKED_SHARE, CRITICAL_COPY_SHARE, DENSE_SHARE].map(|threshold| threshold.name);
+    let of_questions = [PACKED_SHARE, CRITICAL_COPY_SHARE, DENSE_SHARE, HOST_ALONE_SHARE].map(|threshold| threshold.name);
     for threshold in THRESHOLDS {
         assert!(explained.contains(&threshold.name) || of_questions.contains(&threshold.name), "{} decides nothing", threshold.name);
         assert!(threshold.value > 0.0 && !threshold.meaning.is_empty(), "{threshold:?}");
@@ -218,6 +218,26 @@ fn collectives_are_listed_before_they_lead() {
     // What is listed as communication is not listed again as one kernel.
     let much = run(communicating(600));
     assert!(find(&much, "one_kernel").is_none_or(|smell| smell.subject == "gemm"), "{:?}", much.smells);
+}
+
+#[test]
+fn several_devices_share_the_evidence_and_the_worst_is_the_ceiling() {
+    let mut sample = Sample::new();
+    for step in 0..20 {
+        for (device, copy) in [(0, 600), (1, 200)] {
+            sample.on_device(device, 7);
+            let at = step * 1_000 * US;
+            launch(&mut sample, "aten::mm", at, 10 * US, ("gemm", at + 20 * US, (980 - copy) * US));
+            sample.launch("cudaMemcpyAsync", at + 10 * US, US).memcpy(
+                "Memcpy DtoH (Device -> Pinned)",
+                at + (1_000 - copy) * US,
+                copy * US,
+            );
+        }
+    }
+    let triage = run(sample);
+    let smell = find(&triage, "copies").expect("two fifths of the spans");
+    assert_eq!((smell.share_fraction, smell.ceiling.map(|ceiling| ceiling.win_ns)), (Some(0.4), Some(Ns(20 * 600 * US))));
 }
 
 #[test]

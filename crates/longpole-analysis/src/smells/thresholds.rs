@@ -116,6 +116,7 @@ thresholds! {
     KERNEL_SHARE = Share 0.25, "share of device time from which one kernel matters";
 
     // The questions.
+    HOST_ALONE_SHARE = Share 0.25, "share of wall that the host works with the device empty, from which they do not line up";
     PACKED_SHARE = Share 0.9, "busy share of its span from which a device is packed";
     CRITICAL_COPY_SHARE = Share 0.05, "share of the device span in copies alone on the device that puts them on the critical path";
     DENSE_SHARE = Share 0.7, "busy share of its span from which a prefill is one dense block";

@@ -13,7 +13,7 @@ pub(super) const COMMUNICATION: SmellKind = SmellKind {
     meaning: "Collectives run while no other kernel does. Their time includes waiting for the rank that comes last.",
     detection: "Collective kernels with no other kernel running take at least {COMMUNICATION_LISTED} of the device span. They lead from \
                 {COMMUNICATION_SHARE}.",
-    ceiling: "time of collectives with no other kernel running, waiting included",
+    ceiling: "time of collectives with no other kernel running, waiting included, on the device with most",
     fix: "Compare the ranks: the one with the least time in collectives is the one the others wait for. If all wait alike, overlap \
           communication with compute, send less (other dtype, fused buckets), or use a smaller group.",
     find: communication,
@@ -78,7 +78,7 @@ fn communication(facts: &Facts<'_, '_>) -> Option<Found> {
     Some(
         found
             .covering(facts.device_share(covered))
-            .at_most(facts.device_ceiling(exposed))
+            .at_most(facts.worst_device_ceiling(|device| device.exposed_comm_ns))
             .fact("comm_busy_ns", covered)
             .fact("exposed_ns", exposed)
             .fact("exposed_of_span_fraction", fraction(exposed, facts.span))

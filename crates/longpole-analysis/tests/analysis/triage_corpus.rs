@@ -114,3 +114,19 @@ fn the_workload_is_told_from_ranges_and_shapes() {
         }
     });
 }
+
+#[test]
+fn no_two_suspects_of_a_trace_have_the_same_next_step() {
+    let mut seen = 0;
+    each(|name, _, _, found| {
+        let mut steps: Vec<&str> = found.smells.iter().map(|smell| smell.next.as_str()).collect();
+        steps.sort_unstable();
+        assert!(steps.windows(2).all(|pair| pair[0] != pair[1]), "{name}: {steps:?}");
+        let led = found.smells.iter().find(|smell| smell.code == found.report.next_experiment.code);
+        assert!(led.is_some_and(|smell| found.report.next_experiment.text.contains(&smell.next)), "{name}");
+    });
+    for (_, trace) in recordings() {
+        seen += triage(&TraceIndex::new(trace), &Scope::whole(), &TriageOptions::default()).smells.len();
+    }
+    assert!(seen > 30, "{seen} suspects in all");
+}
