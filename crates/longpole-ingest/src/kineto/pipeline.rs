@@ -170,6 +170,10 @@ impl<'b> Merging<'b> {
         let mut next = 0;
         let mut failure = None;
         for mut item in parsed {
+            if matches!(self.stage, Stage::NotEvents) && self.done.is_empty() {
+                // Something else than a trace: reading on would find nothing.
+                break;
+            }
             if let Some(error) = item.failure.take() {
                 failure = Some(error);
                 continue;
@@ -248,8 +252,8 @@ impl<'b> Merging<'b> {
             End::Incomplete(at) if bytes.len() - at <= MAX_EVENT => {
                 let place = if at == 0 { place } else { Place::Events };
                 let (bytes, offset) = (bytes[at..].to_vec(), offset + at as u64);
-                // A first part as long as a segment is most of one event; a shorter one needs but the next segment.
-                let enough = if bytes.len() as u64 > SEGMENT { bytes.len() * 2 } else { 0 };
+                // A first part longer than a segment is a giant event; a shorter one needs but the next segment.
+                let enough = if bytes.len() as u64 > 2 * SEGMENT { bytes.len() * 2 } else { 0 };
                 Stage::Inside { place, bytes, offset, enough }
             }
             End::Incomplete(at) => {
@@ -289,7 +293,7 @@ impl<'b> Merging<'b> {
 
     /// Gives up on an event that does not end, and goes on behind it.
     fn abandon(&mut self, bytes: &[u8], at: usize, offset: u64) {
-        self.merger.problems.add(ProblemCode::MalformedEvent, Some(offset + at as u64), || Some("an event that does not end".to_owned()));
+        self.merger.problems.add(ProblemCode::MalformedEvent, Some(offset + at as u64), || Some("an event longer than 64 MiB".to_owned()));
         match event_after_damage(bytes, at + 1) {
             Some(next) => self.reread(&bytes[next..], offset + next as u64, Place::Events),
             None => self.stage = Stage::Aligned,

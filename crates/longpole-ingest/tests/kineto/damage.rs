@@ -222,3 +222,24 @@ fn random_cuts_and_edits() {
         }
     }
 }
+
+/// What inflates to a lot of nothing is read in bounded memory and time, whatever the nothing is.
+#[test]
+fn empty_gigabytes_are_no_trouble() {
+    use std::io::Write as _;
+    for (filler, usable) in [(b' ', true), (b'[', false), (b'x', false), (b'{', false)] {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        let block = vec![filler; 1 << 20];
+        encoder.write_all(if usable { b"{\"traceEvents\": [" } else { b"" }).unwrap();
+        for _ in 0..200 {
+            encoder.write_all(&block).unwrap();
+        }
+        if usable {
+            encoder.write_all(event("cpu_op", "a", "1", "2", "").as_bytes()).unwrap();
+            encoder.write_all(b"]}").unwrap();
+        }
+        let packed = encoder.finish().unwrap();
+        let got = longpole_ingest::import_bytes(&packed, 2);
+        assert_eq!(got.is_ok_and(|got| got.trace.host_ops.len() == 1), usable, "{}", char::from(filler));
+    }
+}
