@@ -151,6 +151,11 @@ impl Problems {
         }
     }
 
+    /// Rewrites the examples, which quote the input.
+    pub fn rewrite_examples(&mut self, rewrite: impl Fn(&mut String)) {
+        self.list.iter_mut().filter_map(|problem| problem.example.as_mut()).for_each(rewrite);
+    }
+
     /// Adds all of `other`, as if its input followed this one's.
     pub fn extend(&mut self, other: Self) {
         for problem in other.list {
