@@ -75,9 +75,8 @@ fn is_hex(piece: &[u8]) -> bool {
         return false;
     }
     let distinct = |class: fn(&u8) -> bool| {
-        let mut seen = [false; 256];
-        piece.iter().filter(|byte| class(byte)).for_each(|&byte| seen[usize::from(byte)] = true);
-        seen.iter().filter(|&&seen| seen).count()
+        let seen = piece.iter().filter(|byte| class(byte)).fold(0_u128, |seen, &byte| seen | 1 << (byte & 127));
+        seen.count_ones()
     };
     let (lower, upper) = (distinct(u8::is_ascii_lowercase), distinct(u8::is_ascii_uppercase));
     (lower == 0 || upper == 0) && lower.max(upper) >= 4 && distinct(u8::is_ascii_digit) >= 5
@@ -91,7 +90,9 @@ fn is_base64(run: &[u8]) -> bool {
         _ => 3_usize,
     };
     let mut counts = [0; 4];
-    run.iter().for_each(|byte| counts[kind(byte)] += 1);
+    for byte in run {
+        counts[kind(byte)] += 1;
+    }
     let changes = run.windows(2).filter(|pair| kind(&pair[0]) != kind(&pair[1])).count();
     // Random text has three or four separators in a hundred characters; words have one every few.
     let few_separators = counts[3] <= run.len() / 12 + 1;

@@ -19,7 +19,7 @@ pub(super) fn run(args: &TriageArgs) -> Result<(), Failure> {
     }
     let key = sort_key(args.common.sort.as_deref())?;
     let mut session = Session::open(&args.common)?;
-    let mut result = triage(&session.index, &session.scope, &TriageOptions { workload: args.workload.clone() });
+    let mut result = triage(&session.index, &session.scope, &TriageOptions { workload: session.shown(args.workload.as_deref()) });
     sort(&mut result.ops, key);
     session.analysed();
     filter(&session, &mut result);

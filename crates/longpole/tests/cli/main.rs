@@ -7,6 +7,7 @@ mod contract;
 mod harness;
 mod importer;
 mod parity;
+mod redaction;
 #[path = "../../../longpole-report/tests/report/schema.rs"]
 mod schema;
 #[path = "../../../longpole-analysis/tests/analysis/slow_reader.rs"]
