@@ -8,12 +8,14 @@ mod index;
 mod kernels;
 mod memory;
 mod ops;
+mod profiler_overhead;
 mod ranges;
 #[cfg(test)]
 mod sample;
 mod scope;
 mod short_name;
 mod sort;
+mod stream_health;
 mod totals;
 mod triage;
 
@@ -22,9 +24,11 @@ pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex}
 pub use kernels::{KernelOwner, KernelRow, kernel_table};
 pub use memory::{MemoryRow, MemoryTable, memory_table};
 pub use ops::{GroupBy, OpRow, OpRowKind, OpTable, op_table};
+pub use profiler_overhead::{ProfilerOverhead, profiler_overhead};
 pub use ranges::{RangeRow, range_table};
 pub use scope::{Scope, ScopeError, ScopeSpec};
 pub use short_name::{MAX_CHARS as SHORT_NAME_MAX_CHARS, short_name};
 pub use sort::SortKey;
+pub use stream_health::{Finding, StreamHealth};
 pub use totals::{DeviceTotals, Totals, totals};
 pub use triage::{Hardware, HardwareDevice, NextExperiment, Report, Triage, TriageOptions, triage};

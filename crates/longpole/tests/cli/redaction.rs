@@ -232,6 +232,7 @@ fn recorded_traces_are_shown_as_they_are() {
 
 /// Every text in the files, home folders aside, must survive: names of kernels of many libraries, of operators and of files.
 #[test]
+#[expect(clippy::print_stderr, reason = "a skip must be visible")]
 fn names_of_other_peoples_traces_survive() {
     let shared = std::env::var_os("LONGPOLE_SHARED").map_or_else(|| root().join("../shared"), PathBuf::from).join("corpus/kineto/public");
     let Ok(entries) = fs::read_dir(&shared) else {
