@@ -4,6 +4,7 @@
 //! what was not recorded is `null`. Each document has a JSON Schema in `docs/schema/`, against which every test validates.
 
 mod families;
+mod harmless;
 mod kernels;
 mod memory;
 mod ops;
@@ -24,9 +25,9 @@ use serde::Serialize;
 
 use crate::header::Header;
 
-/// Writes a document as indented JSON with a final newline.
+/// Writes a document as indented JSON with a final newline. Characters that would act on a terminal are escaped.
 pub fn write(mut out: impl io::Write, document: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut out, document)?;
+    document.serialize(&mut serde_json::Serializer::with_formatter(&mut out, harmless::Harmless::new()))?;
     out.write_all(b"\n")
 }
 

@@ -5,6 +5,7 @@
 
 mod contract;
 mod harness;
+mod hostile;
 mod importer;
 mod parity;
 mod redaction;
@@ -15,4 +16,5 @@ mod slow_reader;
 mod snapshots;
 #[path = "../../../longpole-analysis/tests/analysis/torch_table.rs"]
 mod torch_table;
+mod trust;
 mod usage;
