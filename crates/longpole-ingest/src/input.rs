@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use longpole_trace::{EventWindow, Ns, ProblemCode, Problems, RankInfo, TableMarks, Trace, TraceBuilder};
+use longpole_trace::{EventWindow, Ns, ProblemCode, Problems, RankInfo, Trace, TraceBuilder};
 
 use crate::error::ImportError;
-use crate::formats::{FORMATS, NEIGHBOURS, Report, Source};
+use crate::formats::{FORMATS, Report, Source};
 use crate::kineto::{Counting, FileFacts, FileSource};
+use crate::neighbours::{binary_neighbour, json_neighbour};
 use crate::rank_files::{is_trace_name, rank_in_name, trace_files};
 
 /// An input.
@@ -82,7 +83,7 @@ pub struct Imported {
 
 /// What every message about an unusable input says was expected.
 const EXPECTED: &str = "a PyTorch (Kineto) Chrome trace, i.e. JSON with `traceEvents`, plain, .gz, .zst or .tar.gz";
-const HINT: &str = "export one with `prof.export_chrome_trace(\"trace.json.gz\")`";
+pub(crate) const HINT: &str = "export one with `prof.export_chrome_trace(\"trace.json.gz\")`";
 
 /// Reads an input.
 pub fn import(input: &Input, options: &ImportOptions<'_>) -> Result<Imported, ImportError> {
@@ -110,7 +111,7 @@ struct Importer<'p> {
     label: String,
     options: ImportOptions<'p>,
     builder: TraceBuilder,
-    files: Vec<(FileFacts, TableMarks)>,
+    files: Vec<FileFacts>,
     problems: Problems,
     /// Bytes of the inputs before the current one, and of all, for progress.
     done_before: u64,
@@ -234,25 +235,25 @@ impl<'p> Importer<'p> {
                 progress.bytes_read(before + done, total);
             }
         };
-        let facts = match (format.read)(source, self.options.threads, &mut self.builder, rank, report) {
-            Ok(facts) => facts,
+        let mut documents = match (format.read)(source, self.options.threads, &mut self.builder, rank, report) {
+            Ok(documents) => documents,
             Err(error) => {
                 self.builder.trace_mut().ranks.pop();
                 return Err(error);
             }
         };
         if self.builder.marks() == marks {
-            self.builder.trace_mut().ranks.pop();
-            let found = describe_facts(&facts, head);
-            self.unusable(label, (found, HINT));
+            self.builder.trace_mut().ranks.truncate(rank as usize);
+            let found = documents.first().map_or_else(|| ("an empty file".to_owned(), HINT), |facts| describe_facts(facts, head));
+            self.unusable(label, found);
             return Ok(());
         }
-        if facts.external_id_is_correlation {
-            self.builder.forget_external_ids_since(&marks);
+        for facts in documents.iter().filter(|facts| facts.external_id_is_correlation) {
+            self.builder.forget_external_ids_since(&facts.marks);
             self.problems.add(ProblemCode::ExternalIdIsCorrelation, None, || None);
         }
         self.format = format.name;
-        self.files.push((facts, marks));
+        self.files.append(&mut documents);
         Ok(())
     }
 
@@ -266,11 +267,11 @@ impl<'p> Importer<'p> {
             let (found, hint) = self.found.unwrap_or_else(|| ("an empty input".to_owned(), HINT));
             return Err(ImportError::Unusable { path: self.label, expected: EXPECTED, found, hint });
         }
-        let bytes = self.files.iter().map(|(facts, _)| facts.bytes).sum();
+        let bytes = self.files.iter().map(|facts| facts.bytes).sum();
         self.align();
         let mut problems = self.problems;
-        for (index, (facts, _)) in self.files.into_iter().enumerate() {
-            describe_rank(&mut self.builder, index, &facts);
+        for facts in self.files {
+            describe_rank(&mut self.builder, &facts);
             problems.extend(facts.problems);
         }
         let mut trace = self.builder.finish();
@@ -294,17 +295,17 @@ impl<'p> Importer<'p> {
             let absolute = facts.window.bounds().is_some_and(|(first, _)| first.get() > ABSOLUTE);
             facts.base_ns.or(absolute.then_some(0))
         };
-        let earliest = self.files.iter().filter_map(|(facts, _)| base(facts)).min();
+        let earliest = self.files.iter().filter_map(base).min();
         let mut window = EventWindow::default();
         // Rows since a file's mark include those of later files, so each is moved by the difference to the file before.
         let mut moved = Ns::ZERO;
-        for (facts, marks) in &self.files {
+        for facts in &self.files {
             let shift = match (base(facts), earliest) {
                 (Some(base), Some(earliest)) => Ns(base) - Ns(earliest),
                 _ => Ns::ZERO,
             };
             if shift != moved {
-                self.builder.shift_times_since(marks, shift - moved);
+                self.builder.shift_times_since(&facts.marks, shift - moved);
                 moved = shift;
             }
             if let Some((first, last)) = facts.window.bounds() {
@@ -314,16 +315,18 @@ impl<'p> Importer<'p> {
         let trace = self.builder.trace_mut();
         trace.base_unix_ns = earliest;
         trace.window = window;
-        trace.events_read = self.files.iter().map(|(facts, _)| facts.events).sum();
+        trace.events_read = self.files.iter().map(|facts| facts.events).sum();
     }
 }
 
 /// Rank, devices and versions of one recording.
-fn describe_rank(builder: &mut TraceBuilder, index: usize, facts: &FileFacts) {
-    let rank_index = index as u32;
+fn describe_rank(builder: &mut TraceBuilder, facts: &FileFacts) {
+    let (rank_index, index) = (facts.recording, facts.recording as usize);
     let label = builder.trace_mut().ranks[index].label.clone();
+    // Documents one after the other in a file share its name, which then says nothing.
+    let shared = builder.trace_mut().ranks.iter().filter(|info| info.label == label).count() > 1;
     let info = &mut builder.trace_mut().ranks[index];
-    info.rank = facts.rank.or_else(|| rank_in_name(&label)).unwrap_or(rank_index);
+    info.rank = facts.rank.or_else(|| rank_in_name(&label).filter(|_| !shared)).unwrap_or(rank_index);
     info.world_size = facts.world_size;
     info.backend.clone_from(&facts.backend);
     for (ordinal, properties) in &facts.devices {
@@ -388,16 +391,19 @@ fn decompress<'r>(mut input: Box<dyn Read + 'r>) -> io::Result<Box<dyn Read + 'r
 
 /// What the first bytes of an unknown input are.
 fn describe_head(head: &[u8]) -> (String, &'static str) {
-    if let Some((_, what, hint)) = NEIGHBOURS.iter().find(|(magic, _, _)| head.starts_with(magic)) {
-        return ((*what).to_owned(), hint);
+    if let Some((what, hint)) = binary_neighbour(head) {
+        return (what.to_owned(), hint);
     }
     let text: String = String::from_utf8_lossy(&head[..head.len().min(24)]).escape_debug().collect();
     (format!("bytes that begin with \"{text}\""), HINT)
 }
 
-/// What a JSON document without usable events is.
-fn describe_facts(facts: &FileFacts, head: &[u8]) -> String {
-    if facts.bytes == 0 || head.trim_ascii().is_empty() {
+/// What a JSON document without usable events is, and what to do with it.
+fn describe_facts(facts: &FileFacts, head: &[u8]) -> (String, &'static str) {
+    if let Some((what, hint)) = json_neighbour(facts, head) {
+        return (what.to_owned(), hint);
+    }
+    let found = if facts.bytes == 0 || head.trim_ascii().is_empty() {
         "an empty file".to_owned()
     } else if facts.events > 0 {
         format!("{} events, none of which is an operator, a call, a range or device work", facts.events)
@@ -408,7 +414,8 @@ fn describe_facts(facts: &FileFacts, head: &[u8]) -> String {
     } else {
         let keys: Vec<_> = facts.keys.iter().take(6).map(|key| format!("`{}`", key.escape_debug())).collect();
         format!("JSON with the keys {} and no `traceEvents`", keys.join(", "))
-    }
+    };
+    (found, HINT)
 }
 
 impl std::fmt::Debug for ImportOptions<'_> {

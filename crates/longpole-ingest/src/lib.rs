@@ -11,6 +11,7 @@ mod formats;
 mod input;
 mod json;
 mod kineto;
+mod neighbours;
 mod rank_files;
 
 pub use error::ImportError;

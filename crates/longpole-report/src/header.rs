@@ -66,14 +66,14 @@ fn sentence(note: &Note) -> String {
         None => format!("{} × {}", count(note.count), note.message),
     };
     if let Some(at) = note.time {
-        let what = match note.code {
-            "truncated" => "last time stamp ",
-            "start_before_launch" => "at most ",
-            "stream_overlap" => "largest overlap ",
-            "impossible_duration" => "largest overrun ",
-            _ => "",
+        let at = time(at);
+        let _ = match note.code {
+            "truncated" => write!(out, " ({at} of the run were read)"),
+            "start_before_launch" => write!(out, " (at most {at})"),
+            "stream_overlap" => write!(out, " (largest overlap {at})"),
+            "impossible_duration" => write!(out, " (largest overrun {at})"),
+            _ => write!(out, " ({at})"),
         };
-        let _ = write!(out, " ({what}{})", time(at));
     }
     if let Some(example) = &note.example {
         let _ = write!(out, ", e.g. {example}");

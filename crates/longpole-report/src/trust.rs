@@ -52,7 +52,7 @@ pub struct Note {
     pub example: Option<String>,
     /// Where the first example is in the decompressed input, in bytes.
     pub first_offset: Option<u64>,
-    /// A time that goes with it: last time stamp of a cut file, largest skew, summed overhead.
+    /// A time that goes with it: time read before the cut of a cut file, largest skew, summed overhead.
     pub time: Option<Ns>,
     /// What the count is a part of.
     pub out_of: Option<u64>,

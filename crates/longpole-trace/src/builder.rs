@@ -276,6 +276,18 @@ impl TraceBuilder {
         }
     }
 
+    /// Removes every row added since `marks` that starts at or before time zero: time stamps that were never set.
+    pub fn remove_early_since(&mut self, marks: &TableMarks) {
+        let trace = &mut self.trace;
+        trace.host_ops.remove_early(marks.host_ops);
+        trace.api_calls.remove_early(marks.api_calls);
+        trace.activities.remove_early(marks.activities);
+        trace.ranges.remove_early(marks.ranges);
+        trace.memory.remove_early(marks.memory);
+        trace.frames.remove_early(marks.frames);
+        trace.overheads.remove_early(marks.overheads);
+    }
+
     /// Forgets the external ids of device activities and API calls added since `marks`: in some traces they are the
     /// correlation number again.
     pub fn forget_external_ids_since(&mut self, marks: &TableMarks) {

@@ -64,6 +64,12 @@ problem_codes! {
         "an unescaped quote or control character in a name is the usual cause; newer torch versions write it correctly";
     /// An event has no usable time stamp.
     MissingTime, "missing_time", DataLoss, "events without a readable time were skipped", "the exporter wrote no `ts` or `dur` for them";
+    /// An event whose time stamp was never set.
+    UnsetTime, "unset_time", DataLoss, "events at or before time zero, far from all others, were set aside",
+        "the profiler never filled in their times; their work is missing from the totals";
+    /// Several documents in one file.
+    ConcatenatedDocuments, "concatenated_documents", Notice, "several traces in one file were read as separate recordings",
+        "use --rank to look at one of them";
     /// A duration below zero was read as zero.
     NegativeDuration, "negative_duration", Notice, "negative durations were read as zero", "rounding in the exporter is the usual cause";
     /// Two events of one thread overlap without nesting.
@@ -125,7 +131,7 @@ pub struct Problem {
     pub example: Option<String>,
     /// Offset of the first example in the (decompressed) input, in bytes.
     pub first_offset: Option<u64>,
-    /// A time that goes with it: the last time stamp of a truncated file, the largest skew, the summed overhead.
+    /// A time that goes with it: the time read before a truncated file's cut, the largest skew, the summed overhead.
     pub time: Option<Ns>,
     /// What the count is a part of, where the share matters more than the number.
     pub out_of: Option<u64>,

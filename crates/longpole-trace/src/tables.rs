@@ -59,6 +59,57 @@ macro_rules! table_len {
 }
 table_len!(HostOps, ApiCalls, Activities, Ranges, PythonFrames, Overheads, MemoryEvents);
 
+/// Keeps, of the rows from `from` on, those that `keep` marks.
+trait RetainFrom {
+    fn retain_from(&mut self, from: usize, keep: &[bool]);
+}
+
+impl<T: Copy> RetainFrom for Vec<T> {
+    fn retain_from(&mut self, from: usize, keep: &[bool]) {
+        let mut kept = from;
+        for (offset, keep) in keep.iter().enumerate() {
+            if *keep {
+                self[kept] = self[from + offset];
+                kept += 1;
+            }
+        }
+        self.truncate(kept);
+    }
+}
+
+impl RetainFrom for OptU64 {
+    fn retain_from(&mut self, from: usize, keep: &[bool]) {
+        self.0.retain_from(from, keep);
+    }
+}
+
+impl RetainFrom for OptId {
+    fn retain_from(&mut self, from: usize, keep: &[bool]) {
+        self.0.retain_from(from, keep);
+    }
+}
+
+macro_rules! table_remove_early {
+    ($($table:ident { $($column:ident),* })*) => {$(
+        impl $table {
+            /// Removes, of the rows from `from` on, those that start at or before zero.
+            pub(crate) fn remove_early(&mut self, from: usize) {
+                let keep: Vec<bool> = self.start[from..].iter().map(|start| *start > Ns::ZERO).collect();
+                $(self.$column.retain_from(from, &keep);)*
+            }
+        }
+    )*};
+}
+table_remove_early! {
+    HostOps { name, thread, start, dur, external_id, shapes, types }
+    ApiCalls { name, thread, start, dur, correlation, external_id }
+    Activities { kind, name, lane, start, dur, correlation, external_id, detail, graph_node }
+    Ranges { name, thread, start, dur }
+    MemoryEvents { thread, start, bytes, place, device, total_allocated, total_reserved }
+    PythonFrames { name, thread, start, dur }
+    Overheads { name, start, dur }
+}
+
 macro_rules! table_end {
     ($($table:ident),*) => {$(
         impl $table {

@@ -152,7 +152,7 @@ pub(crate) struct Common {
     /// Show this many rows, 0 for all [default: 20; JSON and CSV: all]
     #[arg(long, value_name = "N", help_heading = "Output")]
     pub(crate) limit: Option<usize>,
-    /// Only rows whose name matches
+    /// Only rows whose name matches (for kernels, name or family)
     #[arg(long, value_name = "REGEX", help_heading = "Output")]
     pub(crate) filter: Option<Regex>,
     #[command(flatten)]

@@ -3,7 +3,7 @@
 use longpole_analysis::{Finding, TraceIndex, profiler_overhead, short_name};
 use longpole_trace::{Ns, ProblemCode, Problems};
 
-/// Counts what did not fit when launches and device work were joined, what is wrong on the streams, and what the profiler cost.
+/// Counts what did not fit when host events were nested and device work was joined to launches, what is wrong on the streams, and what the profiler cost.
 pub(crate) fn add(index: &TraceIndex<'_>, problems: &mut Problems) {
     let (links, streams) = (index.links().counts(), index.stream_health());
     let mut add_finding = |code, finding: &Finding, time: Option<Ns>| {
@@ -18,6 +18,7 @@ pub(crate) fn add(index: &TraceIndex<'_>, problems: &mut Problems) {
     add_finding(ProblemCode::LaunchedBeforeWindow, &streams.before_window, None);
     add_finding(ProblemCode::StreamOverlap, &streams.overlaps, Some(streams.overlaps.largest));
     add_finding(ProblemCode::ImpossibleDuration, &streams.impossible, Some(streams.impossible.largest));
+    problems.add_many(ProblemCode::PartialOverlap, index.tree().partial_overlaps(), None, || None);
     problems.add_many(ProblemCode::LaunchWithoutActivity, links.launches_without_activity, None, || None);
     problems.note_out_of(ProblemCode::LaunchWithoutActivity, links.launches);
     problems.add_many(ProblemCode::CapturedLaunch, links.captured_launches, None, || None);

@@ -74,16 +74,16 @@ pub(super) fn word(line: &str, needle: &str) -> bool {
     })
 }
 
-/// An absolute path that exists on somebody's machine only: a home directory, or a tree at the top level that is no system's.
+/// An absolute path that exists on somebody's machine only: a home directory.
 fn machine_path(line: &str) -> Option<String> {
     let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '~' | '$' | '}' | ')' | '*' | '/');
-    for root in ["/home/", "/root/", "/Users/", "/work/"] {
+    for root in ["/home/", "/root/", "/Users/"] {
         for (at, _) in line.match_indices(root) {
             let before = line[..at].chars().next_back();
             let rest: String =
                 line[at + root.len()..].chars().take_while(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.')).collect();
             // `user` stands for whoever recorded a public trace.
-            if !before.is_some_and(inside) && rest != "user" && (!rest.is_empty() || root == "/root/" || root == "/work/") {
+            if !before.is_some_and(inside) && rest != "user" && (!rest.is_empty() || root == "/root/") {
                 return Some(format!("{root}{rest}"));
             }
         }
@@ -130,12 +130,10 @@ mod tests {
 
     #[test]
     fn machine_paths_are_found() {
-        for bad in ["/home/alice/x", "see /root/.cargo", "\"/work/shared\"", "cd /work/", "path=/Users/bob/y", "(/root/)"] {
+        for bad in ["/home/alice/x", "see /root/.cargo", "path=/Users/bob/y", "(/root/)"] {
             assert!(found("README.md", bad).contains("a path of one machine"), "{bad}");
         }
-        for good in
-            ["/home/user/app.py", "src/work/a.rs", "https://example.com/work/x", "$HOME/work/x", "a/root/b", "at work/life", "/home/"]
-        {
+        for good in ["/home/user/app.py", "src/home/a.rs", "https://example.com/home/x", "$HOME/x", "a/root/b", "/home/"] {
             assert_eq!(found("README.md", good), "", "{good}");
         }
     }

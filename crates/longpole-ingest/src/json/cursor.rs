@@ -5,12 +5,9 @@
 //! must close, and the index reports the first string followed by something that cannot follow one. Running out of bytes
 //! is told apart as [`Damage::Incomplete`], because the rest may be in the next segment.
 
-use super::structural::{Indexer, Wanted};
+use super::positions::{END, Positions};
+use super::structural::Wanted;
 
-/// Bytes indexed at a time: small enough that positions and text stay in the first-level cache.
-const WINDOW: usize = 8 * 1024;
-/// Position returned at the end of the input.
-const END: u32 = u32::MAX;
 /// Containers nested deeper than this are damage, not data.
 const MAX_DEPTH: i32 = 512;
 
@@ -49,9 +46,7 @@ pub(crate) struct Value<'a> {
 #[derive(Debug)]
 pub(crate) struct Cursor<'a> {
     bytes: &'a [u8],
-    positions: Vec<u32>,
-    at: usize,
-    indexer: Indexer,
+    positions: Positions<'a>,
 }
 
 fn is_white(byte: u8) -> bool {
@@ -62,34 +57,15 @@ fn ends_scalar(byte: u8) -> bool {
     is_white(byte) || matches!(byte, b',' | b'}' | b']')
 }
 
-/// How each structural byte changes the depth.
-static DEPTH: [i8; 256] = {
-    let mut depth = [0; 256];
-    depth[b'{' as usize] = 1;
-    depth[b'[' as usize] = 1;
-    depth[b'}' as usize] = -1;
-    depth[b']' as usize] = -1;
-    depth
-};
-
 impl<'a> Cursor<'a> {
-    /// A cursor at the beginning of `bytes` (under 4 GiB). `positions` is scratch space to reuse.
-    pub(crate) fn new(bytes: &'a [u8], positions: Vec<u32>) -> Self {
-        let mut cursor = Self { bytes, positions, at: 0, indexer: Indexer::new(Wanted::QuotesAndBrackets) };
-        cursor.restart(0);
-        cursor
+    /// A cursor at the beginning of `bytes` (under 4 GiB). `scratch` is space to reuse.
+    pub(crate) fn new(bytes: &'a [u8], scratch: Vec<u32>) -> Self {
+        Self { bytes, positions: Positions::new(bytes, 0, Wanted::QuotesAndBrackets, scratch) }
     }
 
     /// The scratch space, for the next cursor.
     pub(crate) fn into_scratch(self) -> Vec<u32> {
-        self.positions
-    }
-
-    /// Starts over at `offset`, which must lie outside any string.
-    pub(crate) fn restart(&mut self, offset: usize) {
-        self.indexer.restart(offset);
-        self.positions.clear();
-        self.at = 0;
+        self.positions.into_scratch()
     }
 
     /// All bytes.
@@ -101,7 +77,7 @@ impl<'a> Cursor<'a> {
     /// the way comes first, since it turned strings inside out.
     #[inline]
     pub(crate) fn verdict(&self, end: Result<usize, Damage>) -> Result<usize, Damage> {
-        let bad = self.indexer.first_bad();
+        let bad = self.positions.first_bad();
         match end {
             Ok(end) if bad < end => Err(Damage::Malformed(bad)),
             Err(Damage::Incomplete) if bad < usize::MAX => Err(Damage::Malformed(bad)),
@@ -110,40 +86,10 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    #[inline]
-    fn next(&mut self) -> u32 {
-        let position = self.peek();
-        self.at += 1;
-        position
-    }
-
-    /// The next structural position without taking it; `END` when there is none.
-    #[inline]
-    fn peek(&mut self) -> u32 {
-        if let Some(&position) = self.positions.get(self.at) {
-            return position;
-        }
-        self.refill()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn refill(&mut self) -> u32 {
-        loop {
-            self.at = 0;
-            if !self.indexer.fill(self.bytes, WINDOW, &mut self.positions) {
-                return END;
-            }
-            if let Some(&position) = self.positions.first() {
-                return position;
-            }
-        }
-    }
-
     /// The next structural byte and its offset, without taking it.
     #[inline]
     pub(crate) fn peek_structural(&mut self) -> Option<(usize, u8)> {
-        let position = self.peek() as usize;
+        let position = self.positions.peek();
         Some((position, *self.bytes.get(position)?))
     }
 
@@ -151,43 +97,24 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(crate) fn take_structural(&mut self) -> Option<(usize, u8)> {
         let found = self.peek_structural()?;
-        self.at += 1;
+        self.positions.next();
         Some(found)
-    }
-
-    /// Takes the next two structural positions: the quotes of a string, if the first one is a quote.
-    #[inline]
-    fn pair(&mut self) -> (usize, usize) {
-        if let Some(&[first, second]) = self.positions.get(self.at..).and_then(|rest| rest.first_chunk::<2>()) {
-            self.at += 2;
-            return (first as usize, second as usize);
-        }
-        self.pair_slow()
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn pair_slow(&mut self) -> (usize, usize) {
-        (self.next() as usize, self.next() as usize)
     }
 
     /// The next key of the object the cursor stands in, with the offset behind its closing quote; or the offset behind the
     /// object's closing brace, which is then taken.
     #[inline]
     pub(crate) fn key(&mut self) -> Result<Key<'a>, Damage> {
-        let open = self.peek() as usize;
+        let open = self.positions.next();
         match self.bytes.get(open) {
             Some(b'"') => {
-                let (_, close) = self.pair();
+                let close = self.positions.next();
                 match self.bytes.get(open + 1..close) {
                     Some(name) => Ok(Key::Member(name, close + 1)),
                     None => Err(Damage::Incomplete),
                 }
             }
-            Some(b'}') => {
-                self.at += 1;
-                Ok(Key::End(open + 1))
-            }
+            Some(b'}') => Ok(Key::End(open + 1)),
             Some(_) => Err(Damage::Malformed(open)),
             None => Err(Damage::Incomplete),
         }
@@ -238,7 +165,7 @@ impl<'a> Cursor<'a> {
                 Ok(Value { kind: ValueKind::String, raw: body })
             }
             b'{' | b'[' => {
-                self.next();
+                self.positions.next();
                 let end = self.skip_container()?;
                 let kind = if byte == b'{' { ValueKind::Object } else { ValueKind::Array };
                 Ok(Value { kind, raw: self.bytes.get(start..end).unwrap_or_default() })
@@ -253,7 +180,7 @@ impl<'a> Cursor<'a> {
     /// Takes a string, whose opening quote is next.
     #[inline]
     fn string_body(&mut self) -> Result<&'a [u8], Damage> {
-        let (open, close) = self.pair();
+        let (open, close) = (self.positions.next(), self.positions.next());
         self.bytes.get(open.saturating_add(1)..close).ok_or(Damage::Incomplete)
     }
 
@@ -303,24 +230,19 @@ impl<'a> Cursor<'a> {
     fn skip_container(&mut self) -> Result<usize, Damage> {
         let mut depth = 1_i32;
         loop {
-            // Quotes change nothing: brackets inside strings are not in the index.
-            let bytes = self.bytes;
-            let rest = self.positions.get(self.at..).unwrap_or_default();
-            let found = rest.iter().position(|&position| {
-                depth += bytes.get(position as usize).map_or(0, |byte| i32::from(DEPTH[usize::from(*byte)]));
-                depth == 0
-            });
-            if let Some(taken) = found {
-                let end = rest[taken] as usize + 1;
-                self.at += taken + 1;
-                return Ok(end);
-            }
-            self.at = self.positions.len();
-            if depth > MAX_DEPTH {
-                return Err(Damage::Malformed(self.positions.last().map_or(0, |p| *p as usize)));
-            }
-            if self.peek() == END {
+            let position = self.positions.next();
+            if position == END {
                 return Err(Damage::Incomplete);
+            }
+            // Quotes change nothing: brackets inside strings are not in the index.
+            match self.bytes[position] {
+                b'{' | b'[' if depth == MAX_DEPTH => return Err(Damage::Malformed(position)),
+                b'{' | b'[' => depth += 1,
+                b'}' | b']' => depth -= 1,
+                _ => {}
+            }
+            if depth == 0 {
+                return Ok(position + 1);
             }
         }
     }
@@ -337,7 +259,7 @@ impl<'a> Cursor<'a> {
     pub(crate) fn enter_or_value(&mut self, after_key: usize) -> Result<Entered<'a>, Damage> {
         let (start, byte) = self.value_start(after_key)?;
         if byte == b'{' || byte == b'[' {
-            self.next();
+            self.positions.next();
             return Ok(if byte == b'{' { Entered::Object } else { Entered::Array(start + 1) });
         }
         self.value(after_key).map(Entered::Value)
@@ -411,6 +333,6 @@ mod tests {
         assert_eq!(members(r#"{"a": 1, "b": [1, 2"#), Err(Damage::Incomplete));
         assert_eq!(members(r#"{"a": "never closed"#), Err(Damage::Incomplete));
         assert_eq!(members(r#"{"a": "#), Err(Damage::Incomplete));
-        assert_eq!(members(&format!("{{\"a\": {}", "[".repeat(20_000))), Err(Damage::Malformed(8191)));
+        assert_eq!(members(&format!("{{\"a\": {}", "[".repeat(20_000))), Err(Damage::Malformed(518)));
     }
 }

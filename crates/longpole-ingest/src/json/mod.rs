@@ -6,6 +6,7 @@
 
 mod cursor;
 mod number;
+mod positions;
 pub(crate) mod strict;
 mod structural;
 mod text;
@@ -13,5 +14,6 @@ mod tokens;
 
 pub(crate) use cursor::{Cursor, Damage, Entered, Key, Value, ValueKind};
 pub(crate) use number::{Decimal, parse_i64, parse_u64};
+pub(crate) use positions::END;
 pub(crate) use text::{canonical, unescape};
-pub(crate) use tokens::{END, Tokens};
+pub(crate) use tokens::Tokens;

@@ -6,40 +6,30 @@
 //! and by the caller's look at what stands before each brace, and then settled by [`super::strict`].
 
 use super::number::{Decimal, parse_decimal_ns, parse_i64, parse_u64};
-use super::structural::{Indexer, Wanted};
-
-/// Bytes indexed at a time: small enough that positions and text stay in the first-level cache.
-const WINDOW: usize = 16 * 1024;
-/// Position returned at the end of the input.
-pub(crate) const END: usize = u32::MAX as usize;
+use super::positions::Positions;
+use super::structural::Wanted;
 
 /// The positions of colons and braces outside strings, from some place on.
 #[derive(Debug)]
 pub(crate) struct Tokens<'a> {
     bytes: &'a [u8],
-    positions: Vec<u32>,
-    at: usize,
-    indexer: Indexer,
+    positions: Positions<'a>,
 }
 
 impl<'a> Tokens<'a> {
-    /// Tokens of `bytes` (under 4 GiB) from `offset` on, which must lie outside any string. `positions` is scratch space.
-    pub(crate) fn new(bytes: &'a [u8], offset: usize, positions: Vec<u32>) -> Self {
-        let mut tokens = Self { bytes, positions, at: 0, indexer: Indexer::new(Wanted::ColonsAndBraces) };
-        tokens.restart(offset);
-        tokens
+    /// Tokens of `bytes` (under 4 GiB) from `offset` on, which must lie outside any string. `scratch` is space to reuse.
+    pub(crate) fn new(bytes: &'a [u8], offset: usize, scratch: Vec<u32>) -> Self {
+        Self { bytes, positions: Positions::new(bytes, offset, Wanted::ColonsAndBraces, scratch) }
     }
 
     /// The scratch space, for the next one.
     pub(crate) fn into_scratch(self) -> Vec<u32> {
-        self.positions
+        self.positions.into_scratch()
     }
 
     /// Starts over at `offset`, which must lie outside any string.
     pub(crate) fn restart(&mut self, offset: usize) {
-        self.indexer.restart(offset);
-        self.positions.clear();
-        self.at = 0;
+        self.positions.restart(offset);
     }
 
     /// All bytes.
@@ -50,38 +40,19 @@ impl<'a> Tokens<'a> {
     /// Offset of the first byte seen so far that follows a string and may not; `usize::MAX` while there is none.
     #[inline]
     pub(crate) fn first_bad(&self) -> usize {
-        self.indexer.first_bad()
+        self.positions.first_bad()
     }
 
-    /// Takes the next token's position; [`END`] when there is none.
+    /// Takes the next token's position; `END` when there is none.
     #[inline]
     pub(crate) fn next(&mut self) -> usize {
-        let position = self.peek();
-        self.at += 1;
-        position
+        self.positions.next()
     }
 
     /// The next token's position without taking it.
     #[inline]
     pub(crate) fn peek(&mut self) -> usize {
-        match self.positions.get(self.at) {
-            Some(&position) => position as usize,
-            None => self.refill(),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn refill(&mut self) -> usize {
-        loop {
-            self.at = 0;
-            if !self.indexer.fill(self.bytes, WINDOW, &mut self.positions) {
-                return END;
-            }
-            if let Some(&position) = self.positions.first() {
-                return position as usize;
-            }
-        }
+        self.positions.peek()
     }
 
     /// The last byte before `at` that is not white space; 0 when there is none.

@@ -21,6 +21,8 @@ pub(super) struct Envelope {
     pub(super) versions: Versions,
     /// What was recorded.
     pub(super) recorded: Recorded,
+    /// The document is a bare array of events.
+    pub(super) is_array: bool,
     /// Top-level keys seen, to tell the kind of a file that has no events; the first few only.
     pub(super) keys: Vec<String>,
     /// Trouble in the metadata.
@@ -38,16 +40,28 @@ pub(super) enum Head {
     Incomplete,
 }
 
+/// Where the members of a document led.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Members {
+    /// Into the event array, which begins here.
+    Events(usize),
+    /// To the offset behind the document.
+    End(usize),
+}
+
 const EVENTS_KEY: &[u8] = b"\"traceEvents\"";
 
 impl Envelope {
     /// Reads up to the first event.
     pub(super) fn read_head(&mut self, cursor: &mut Cursor<'_>) -> Head {
         match cursor.take_structural() {
-            Some((at, b'[')) => Head::Events(at + 1),
+            Some((at, b'[')) => {
+                self.is_array = true;
+                Head::Events(at + 1)
+            }
             Some((_, b'{')) => match self.members(cursor) {
-                Ok(Some(at)) => Head::Events(at),
-                Ok(None) => Head::NoEvents,
+                Ok(Members::Events(at)) => Head::Events(at),
+                Ok(Members::End(_)) => Head::NoEvents,
                 Err(damage) => {
                     let damage = cursor.verdict(Err(damage)).err().unwrap_or(damage);
                     self.recover(cursor, damage)
@@ -58,24 +72,29 @@ impl Envelope {
         }
     }
 
-    /// Reads the members after the event array, `cursor` standing behind it. True when the document ends properly.
-    pub(super) fn read_tail(&mut self, cursor: &mut Cursor<'_>) -> bool {
-        // A second event array in one document is not read: nothing writes that.
-        let whole = self.members(cursor);
-        whole.is_ok() && cursor.verdict(Ok(cursor.bytes().len())).is_ok()
+    /// Reads the members after the event array, `cursor` standing behind it; the offset behind the document, if it ends.
+    pub(super) fn read_tail(&mut self, cursor: &mut Cursor<'_>) -> Option<usize> {
+        loop {
+            match self.members(cursor) {
+                Ok(Members::End(end)) => return Some(end),
+                // A second event array in one document is not read: nothing writes that.
+                Ok(Members::Events(_)) => cursor.skip_rest().ok()?,
+                Err(_) => return None,
+            };
+        }
     }
 
-    /// Members of the top-level object: the offset behind the event array's opening bracket, or nothing at the object's end.
-    fn members(&mut self, cursor: &mut Cursor<'_>) -> Result<Option<usize>, Damage> {
+    /// Members of the top-level object, up to the event array or the object's end.
+    fn members(&mut self, cursor: &mut Cursor<'_>) -> Result<Members, Damage> {
         loop {
             let (key, after) = match cursor.key()? {
                 Key::Member(key, after) => (key, after),
-                Key::End(end) => return cursor.verdict(Ok(end)).map(|_| None),
+                Key::End(end) => return cursor.verdict(Ok(end)).map(Members::End),
             };
             if key == b"traceEvents" {
                 cursor.verdict(Ok(after))?;
                 match cursor.enter_or_value(after)? {
-                    Entered::Array(at) => return Ok(Some(at)),
+                    Entered::Array(at) => return Ok(Members::Events(at)),
                     Entered::Object => {
                         cursor.skip_rest()?;
                     }
@@ -168,6 +187,7 @@ impl Envelope {
         self.recorded.memory |= other.recorded.memory;
         self.recorded.stacks |= other.recorded.stacks;
         self.recorded.modules |= other.recorded.modules;
+        self.is_array |= other.is_array;
         self.keys.extend(other.keys);
         self.problems.extend(other.problems);
     }

@@ -4,12 +4,12 @@
 //! comes out of one worker and of many.
 
 use longpole_trace::{
-    Activity, ApiCall, Detail, DetailId, EventWindow, GraphNode, GraphNodeId, HostOp, Lane, LaneId, MemoryEvent, ProblemCode, Problems,
-    PythonFrame, Range, StrId, ThreadId, Tid, TraceBuilder,
+    Activity, ApiCall, Detail, DetailId, EventWindow, GraphNode, GraphNodeId, HostOp, Lane, LaneId, MemoryEvent, Ns, ProblemCode, Problems,
+    PythonFrame, Range, RankInfo, StrId, TableMarks, ThreadId, Tid, TraceBuilder,
 };
 
 use super::local::{NewBytes, RawLane};
-use super::worker::Rows;
+use super::worker::{Early, Rows};
 use crate::json::{canonical, unescape};
 
 /// Not translated yet.
@@ -44,6 +44,9 @@ impl<V> Translation<V> {
     }
 }
 
+/// An hour: no trace whose clock starts at zero is so late, and clocks that do not are years away.
+const FAR: Ns = Ns(3_600_000_000_000);
+
 /// What one worker's local numbers mean.
 #[derive(Debug, Default)]
 struct WorkerIds {
@@ -55,7 +58,7 @@ struct WorkerIds {
     graph_nodes: Translation<GraphNode>,
 }
 
-/// Adds the rows of one file to a trace.
+/// Adds the rows of one input to a trace.
 #[derive(Debug)]
 pub(super) struct Merger<'b> {
     builder: &'b mut TraceBuilder,
@@ -65,10 +68,14 @@ pub(super) struct Merger<'b> {
     pub(super) ids_compared: u64,
     pub(super) ids_equal: u64,
     pub(super) problems: Problems,
-    /// First to last time stamp of this file.
+    /// First to last time stamp of this document.
     pub(super) window: EventWindow,
-    /// Events of this file.
+    /// Events at or before time zero.
+    pub(super) early: Early,
+    /// Events of this document.
     pub(super) events: u64,
+    /// Where this document's rows begin.
+    marks: TableMarks,
     /// Names from metadata events; applied at the end, since they may stand before the rows of their threads.
     thread_names: Vec<(i64, Tid, StrId)>,
     process_names: Vec<(i64, StrId)>,
@@ -81,6 +88,7 @@ fn boxed(bytes: &NewBytes) -> impl Iterator<Item = Box<[u8]>> {
 impl<'b> Merger<'b> {
     pub(super) fn new(builder: &'b mut TraceBuilder, rank: u32, workers: usize) -> Self {
         let workers = (0..workers).map(|_| WorkerIds::default()).collect();
+        let marks = builder.marks();
         Self {
             builder,
             rank,
@@ -89,7 +97,9 @@ impl<'b> Merger<'b> {
             ids_equal: 0,
             problems: Problems::default(),
             window: EventWindow::default(),
+            early: Early::default(),
             events: 0,
+            marks,
             thread_names: Vec::new(),
             process_names: Vec::new(),
         }
@@ -184,11 +194,50 @@ impl<'b> Merger<'b> {
             self.process_names.push((pid, text!(name)));
         }
         self.window.merge(rows.window);
+        self.early.merge(rows.early);
         self.events += rows.events;
     }
 
+    /// Ends this document: names its threads, sets aside events whose time was never set. Returns where its rows begin.
+    pub(super) fn end_document(&mut self) -> TableMarks {
+        self.apply_names();
+        if self.early.count > 0 {
+            let far =
+                self.window.bounds().is_some_and(|(first, _)| first - self.early.window.bounds().map_or(first, |(_, last)| last) > FAR);
+            if far {
+                self.builder.remove_early_since(&self.marks);
+                self.problems.add_many(ProblemCode::UnsetTime, self.early.count, self.early.first_offset, || None);
+            } else {
+                self.window.merge(self.early.window);
+            }
+        }
+        self.marks
+    }
+
+    /// Begins another document of the same input, as a recording of its own: its threads and devices are others.
+    pub(super) fn begin_document(&mut self, rank: u32) {
+        self.rank = rank;
+        self.marks = self.builder.marks();
+        self.ids_compared = 0;
+        self.ids_equal = 0;
+        self.problems = Problems::default();
+        self.window = EventWindow::default();
+        self.early = Early::default();
+        self.events = 0;
+        for ids in &mut self.workers {
+            ids.threads.ids.fill(UNSET);
+            ids.lanes.ids.fill(UNSET);
+        }
+    }
+
+    /// Adds a recording like the current one.
+    pub(super) fn add_rank(&mut self) -> u32 {
+        let label = self.builder.trace_mut().ranks.get(self.rank as usize).map_or_else(String::new, |info| info.label.clone());
+        self.builder.add_rank(RankInfo { label, ..RankInfo::default() })
+    }
+
     /// Names the threads and processes that have rows (metadata also describes device rows, which are no threads).
-    pub(super) fn apply_names(&mut self) {
+    fn apply_names(&mut self) {
         for (pid, tid, name) in self.thread_names.drain(..) {
             self.builder.name_thread(self.rank, pid, tid, name);
         }

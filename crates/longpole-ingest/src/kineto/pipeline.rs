@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use crossbeam_channel::{Receiver, Sender};
-use longpole_trace::{DeviceProperties, EventWindow, ProblemCode, Problems, Recorded, TraceBuilder, Versions};
+use longpole_trace::{DeviceProperties, EventWindow, ProblemCode, Problems, Recorded, TableMarks, TraceBuilder, Versions};
 
 use super::envelope::Envelope;
 use super::merge::Merger;
@@ -27,9 +27,13 @@ struct Parsed {
     failure: Option<io::Error>,
 }
 
-/// What one file said beside its events.
+/// What one document said beside its events.
 #[derive(Debug, Default)]
 pub(crate) struct FileFacts {
+    /// The recording it is.
+    pub(crate) recording: u32,
+    /// Where its rows begin.
+    pub(crate) marks: TableMarks,
     /// Absolute time of time stamp 0.
     pub(crate) base_ns: Option<i64>,
     /// (device number, properties).
@@ -55,14 +59,15 @@ pub(crate) struct FileFacts {
     pub(crate) problems: Problems,
 }
 
-/// Reads one file's events into `builder`, as its recording `rank`.
+/// Reads one input's events into `builder`, as its recording `rank`. An input is one document, or several one after the
+/// other, which are recordings of their own.
 pub(crate) fn read(
     source: &dyn SegmentSource,
     threads: usize,
     builder: &mut TraceBuilder,
     rank: u32,
     progress: &(dyn Fn(u64) + Sync),
-) -> io::Result<FileFacts> {
+) -> io::Result<Vec<FileFacts>> {
     let threads = threads.max(1);
     let (parsed_in, parsed_out) = crossbeam_channel::unbounded::<Parsed>();
     // A fixed set of buffers goes round: workers that run ahead of the merging thread wait for one.
@@ -115,8 +120,11 @@ enum Stage {
     /// Inside an event (or the head) that began in these bytes, at this offset of the input. It is read again when there
     /// are `enough` bytes: twice as many as last time, so that a giant event costs no more than a few readings.
     Inside { place: Place, bytes: Vec<u8>, offset: u64, enough: usize },
-    /// Behind the event array; the rest of the document so far.
-    Tail(Vec<u8>),
+    /// Behind the event array; the rest of the document so far, from this offset on. It is looked at again when there are
+    /// `enough` bytes.
+    Tail { bytes: Vec<u8>, offset: u64, enough: usize },
+    /// Behind the end of a document.
+    After,
     /// The document is no event list.
     NotEvents,
 }
@@ -129,9 +137,15 @@ struct Merging<'b> {
     own_id: usize,
     own_rows: Rows,
     stage: Stage,
+    /// The current document.
+    recording: u32,
     envelope: Envelope,
     has_events: bool,
+    /// Documents that ended.
+    done: Vec<FileFacts>,
+    /// Bytes seen, and those of documents that ended.
     bytes: u64,
+    bytes_done: u64,
 }
 
 impl<'b> Merging<'b> {
@@ -142,17 +156,24 @@ impl<'b> Merging<'b> {
             own_id: threads,
             own_rows: Rows::default(),
             stage: Stage::Aligned,
+            recording: rank,
             envelope: Envelope::default(),
             has_events: false,
+            done: Vec::new(),
             bytes: 0,
+            bytes_done: 0,
         }
     }
 
-    fn run(mut self, parsed: &Receiver<Parsed>, free: Sender<Parsed>, progress: &(dyn Fn(u64) + Sync)) -> io::Result<FileFacts> {
+    fn run(mut self, parsed: &Receiver<Parsed>, free: Sender<Parsed>, progress: &(dyn Fn(u64) + Sync)) -> io::Result<Vec<FileFacts>> {
         let mut waiting = BTreeMap::new();
         let mut next = 0;
         let mut failure = None;
         for mut item in parsed {
+            if matches!(self.stage, Stage::NotEvents) && self.done.is_empty() {
+                // Something else than a trace: reading on would find nothing.
+                break;
+            }
             if let Some(error) = item.failure.take() {
                 failure = Some(error);
                 continue;
@@ -192,12 +213,17 @@ impl<'b> Merging<'b> {
                     self.reread(&bytes, offset, place);
                 }
             }
-            Stage::Tail(mut bytes) => {
+            Stage::Tail { mut bytes, offset, enough } => {
                 let room = MAX_TAIL.saturating_sub(bytes.len());
                 let more = item.segment.bytes();
                 bytes.extend_from_slice(&more[..more.len().min(room)]);
-                self.stage = Stage::Tail(bytes);
+                if bytes.len() < enough {
+                    self.stage = Stage::Tail { bytes, offset, enough };
+                } else {
+                    self.tail(bytes, offset);
+                }
             }
+            Stage::After => self.between_documents(item.segment.bytes(), item.segment.offset),
             Stage::NotEvents => self.stage = Stage::NotEvents,
         }
     }
@@ -219,12 +245,15 @@ impl<'b> Merging<'b> {
         self.stage = match end {
             End::Complete => Stage::Aligned,
             End::NoEvents => Stage::NotEvents,
-            End::Closed(at) => Stage::Tail(bytes[at..].to_vec()),
+            End::Closed(at) => {
+                self.tail(bytes[at..].to_vec(), offset + at as u64);
+                return;
+            }
             End::Incomplete(at) if bytes.len() - at <= MAX_EVENT => {
                 let place = if at == 0 { place } else { Place::Events };
                 let (bytes, offset) = (bytes[at..].to_vec(), offset + at as u64);
-                // A first part as long as a segment is most of one event; a shorter one needs but the next segment.
-                let enough = if bytes.len() as u64 > SEGMENT { bytes.len() * 2 } else { 0 };
+                // A first part longer than a segment is a giant event; a shorter one needs but the next segment.
+                let enough = if bytes.len() as u64 > 2 * SEGMENT { bytes.len() * 2 } else { 0 };
                 Stage::Inside { place, bytes, offset, enough }
             }
             End::Incomplete(at) => {
@@ -234,58 +263,88 @@ impl<'b> Merging<'b> {
         };
     }
 
+    /// Reads what follows the event array, as far as it is there.
+    fn tail(&mut self, bytes: Vec<u8>, offset: u64) {
+        let mut tail = Envelope::default();
+        let end = if self.envelope.is_array { Some(0) } else { tail.read_tail(&mut Cursor::new(&bytes, Vec::new())) };
+        if let Some(end) = end {
+            self.envelope.merge(tail);
+            self.between_documents(&bytes[end..], offset + end as u64);
+        } else {
+            let enough = bytes.len() * 2;
+            self.stage = Stage::Tail { bytes, offset, enough };
+        }
+    }
+
+    /// Looks for another document behind the last one.
+    fn between_documents(&mut self, bytes: &[u8], offset: u64) {
+        let skipped = bytes.len() - bytes.trim_ascii_start().len();
+        match bytes.get(skipped) {
+            Some(b'{' | b'[') => {
+                self.end_document(false, None);
+                self.begin_document();
+                self.merger.problems.add(ProblemCode::ConcatenatedDocuments, Some(offset + skipped as u64), || None);
+                self.reread(&bytes[skipped..], offset + skipped as u64, Place::Head);
+            }
+            // White space, or a writer's stray bytes, which hide nothing.
+            _ => self.stage = Stage::After,
+        }
+    }
+
     /// Gives up on an event that does not end, and goes on behind it.
     fn abandon(&mut self, bytes: &[u8], at: usize, offset: u64) {
-        self.merger.problems.add(ProblemCode::MalformedEvent, Some(offset + at as u64), || Some("an event that does not end".to_owned()));
+        self.merger.problems.add(ProblemCode::MalformedEvent, Some(offset + at as u64), || Some("an event longer than 64 MiB".to_owned()));
         match event_after_damage(bytes, at + 1) {
             Some(next) => self.reread(&bytes[next..], offset + next as u64, Place::Events),
             None => self.stage = Stage::Aligned,
         }
     }
 
-    fn finish(mut self, failure: Option<io::Error>) -> io::Result<FileFacts> {
+    fn finish(mut self, failure: Option<io::Error>) -> io::Result<Vec<FileFacts>> {
         // The end came before there was enough to read again.
-        if let Stage::Inside { enough: 1.., .. } = self.stage
-            && let Stage::Inside { place, bytes, offset, .. } = std::mem::replace(&mut self.stage, Stage::Aligned)
-        {
-            self.reread(&bytes, offset, place);
+        match std::mem::replace(&mut self.stage, Stage::Aligned) {
+            Stage::Inside { place, bytes, offset, enough: 1.. } => self.reread(&bytes, offset, place),
+            Stage::Tail { bytes, offset, .. } => self.tail(bytes, offset),
+            stage => self.stage = stage,
         }
-        let stage = std::mem::replace(&mut self.stage, Stage::Aligned);
-        let truncated = match stage {
-            Stage::Tail(bytes) => {
-                let mut tail = Envelope::default();
-                let bare_array = bytes.iter().all(u8::is_ascii_whitespace);
-                let whole = bare_array || tail.read_tail(&mut Cursor::new(&bytes, Vec::new()));
-                self.envelope.merge(tail);
-                !whole && bytes.len() < MAX_TAIL
-            }
-            Stage::NotEvents => false,
+        let truncated = match &self.stage {
+            Stage::Tail { bytes, .. } => bytes.len() < MAX_TAIL,
+            Stage::After | Stage::NotEvents => false,
             // The last event is often a whole line short of its closing brackets; whatever was complete was taken.
             Stage::Inside { .. } | Stage::Aligned => true,
         };
+        // A damaged compressed stream still gave the bytes before the damage; with nothing read, the error stands.
         if let Some(error) = failure {
-            // A damaged compressed stream still gave the bytes before the damage; with nothing read, the error stands.
             if self.bytes == 0 {
                 return Err(error);
             }
-            if truncated {
-                let offset = Some(self.bytes);
-                self.merger.problems.add(ProblemCode::DamagedCompression, offset, || Some(error.to_string()));
-            }
+            self.end_document(truncated, Some(error).filter(|_| truncated));
+        } else {
+            self.end_document(truncated, None);
         }
-        self.merger.apply_names();
+        Ok(self.done)
+    }
+
+    /// Puts the current document aside and makes room for another.
+    fn end_document(&mut self, truncated: bool, failure: Option<io::Error>) {
+        let marks = self.merger.end_document();
+        if let Some(error) = failure {
+            self.merger.problems.add(ProblemCode::DamagedCompression, Some(self.bytes), || Some(error.to_string()));
+        }
         if truncated && self.has_events && self.bytes > 0 {
             self.merger.problems.add(ProblemCode::Truncated, Some(self.bytes), || None);
-            if let Some((_, last)) = self.merger.window.bounds() {
-                self.merger.problems.note_time(ProblemCode::Truncated, last);
+            if let Some((first, last)) = self.merger.window.bounds() {
+                self.merger.problems.note_time(ProblemCode::Truncated, last - first);
             }
         }
-        let envelope = self.envelope;
-        let mut problems = self.merger.problems;
+        let envelope = std::mem::take(&mut self.envelope);
+        let mut problems = std::mem::take(&mut self.merger.problems);
         problems.extend(envelope.problems);
         // All of them, give or take a collision: see the format notes on traces of 2022 to 2024.
         let external_id_is_correlation = self.merger.ids_compared > 0 && self.merger.ids_equal * 100 >= self.merger.ids_compared * 99;
-        Ok(FileFacts {
+        self.done.push(FileFacts {
+            recording: self.recording,
+            marks,
             base_ns: envelope.base_ns,
             devices: envelope.devices,
             rank: envelope.rank,
@@ -298,8 +357,16 @@ impl<'b> Merging<'b> {
             external_id_is_correlation,
             events: self.merger.events,
             window: self.merger.window,
-            bytes: self.bytes,
+            bytes: self.bytes - self.bytes_done,
             problems,
-        })
+        });
+        self.bytes_done = self.bytes;
+        self.has_events = false;
+    }
+
+    /// Begins another document, as a recording of its own.
+    fn begin_document(&mut self) {
+        self.recording = self.merger.add_rank();
+        self.merger.begin_document(self.recording);
     }
 }

@@ -1,7 +1,8 @@
 //! Cutting an input into segments that begin and end between events.
 //!
 //! Cuts are made near multiples of [`SEGMENT`] by looking at a few bytes only, so a file can be cut by all workers at once
-//! and a stream as it arrives, at the same places. A cut is a guess (the pattern may stand inside a string or a nested
+//! and a stream as it arrives, at the same places: each stretch of that length is cut where its first event begins, or, if
+//! none does, at its beginning. So a segment is at most two stretches long, whatever the input. A cut is a guess (the pattern may stand inside a string or a nested
 //! list); the merging thread notices a wrong one because the segment before it ends inside an event.
 
 use std::fs::File;
@@ -35,6 +36,11 @@ pub(super) fn event_after_damage(bytes: &[u8], from: usize) -> Option<usize> {
         let after_comma = last_black(bytes, at).is_some_and(|comma| bytes[comma] == b',');
         after_comma && (follows_event(bytes, at) && has_event_key(bytes, at, &KEYS) || has_event_key(bytes, at, &KEYS[..1]))
     })
+}
+
+/// The cut of the stretch from `from` to `to`: the first event that begins there. Only the first `seen` bytes are looked at.
+fn cut(bytes: &[u8], from: usize, to: usize, seen: usize) -> Option<usize> {
+    event_start(bytes, from, to.min(seen))
 }
 
 fn brace_where(bytes: &[u8], from: usize, limit: usize, wanted: impl Fn(usize) -> bool) -> Option<usize> {
@@ -161,37 +167,34 @@ impl SegmentSource for FileSource {
             return Ok(false);
         }
         let base = from.saturating_sub(MARGIN as u64);
-        let mut upto = from + SEGMENT + LOOKAHEAD;
         let buffer = &mut segment.buffer;
-        if buffer.len() as u64 > 8 * SEGMENT {
-            // One giant event made it large; the next ones need not keep that.
-            *buffer = Vec::new();
-        }
-        let mut have = self.extend(buffer, 0, base, upto)?;
+        let mut have = self.extend(buffer, 0, base, from + SEGMENT + LOOKAHEAD)?;
         let (relative, target) = ((from - base) as usize, (from + SEGMENT - base) as usize);
-        let start = if index == 0 { Some(0) } else { event_start(&buffer[..have], relative, target) };
+        let start = if index == 0 { 0 } else { cut(&buffer[..have], relative, target, have).unwrap_or(relative) };
+        let mut end = self.end_of(&buffer[..have], base, target);
+        if end.is_none() {
+            have = self.extend(buffer, have, base, from + 2 * SEGMENT + MARGIN as u64)?;
+            end = self.end_of(&buffer[..have], base, target);
+        }
         segment.index = index;
-        segment.consumed = (from + SEGMENT).min(self.len);
-        let Some(start) = start else {
-            (segment.offset, segment.start, segment.end) = (from, 0, 0);
-            return Ok(true);
-        };
-        let mut searched = target;
-        segment.end = loop {
-            let at_end = base + have as u64 >= self.len || base + (have as u64) < upto;
-            let limit = if at_end { have } else { have - MARGIN };
-            match event_start(&buffer[..have], searched.min(limit), limit) {
-                Some(end) => break end,
-                None if at_end => break have,
-                None => {}
-            }
-            searched = limit;
-            upto += have as u64;
-            have = self.extend(buffer, have, base, upto)?;
-        };
         segment.offset = base + start as u64;
         segment.start = start;
+        segment.end = end.unwrap_or_else(|| have.min(target)).max(start);
+        segment.consumed = (from + SEGMENT).min(self.len);
         Ok(true)
+    }
+}
+
+impl FileSource {
+    /// Where the segment before `target` ends, if the bytes at hand tell: at the next cut, or with the file.
+    fn end_of(&self, bytes: &[u8], base: u64, target: usize) -> Option<usize> {
+        let at_end = base + bytes.len() as u64 >= self.len;
+        if at_end && bytes.len() <= target {
+            return Some(bytes.len());
+        }
+        let seen = if at_end { bytes.len() } else { bytes.len().saturating_sub(MARGIN) };
+        let found = cut(bytes, target, target + SEGMENT as usize, seen);
+        found.or_else(|| (at_end || seen >= target + SEGMENT as usize).then_some(target))
     }
 }
 
@@ -243,9 +246,8 @@ impl StreamPump {
         let mut done = false;
         while !done {
             let target = ((offset / SEGMENT + 1) * SEGMENT - offset) as usize;
-            let mut searched = target;
-            let mut want = target + LOOKAHEAD as usize;
-            let end = loop {
+            let mut end = None;
+            for want in [target + LOOKAHEAD as usize, target + SEGMENT as usize + MARGIN] {
                 let finished = match fill(input, &mut buffer, &mut have, want) {
                     Ok(more) => !more,
                     Err(error) => {
@@ -253,21 +255,21 @@ impl StreamPump {
                         true
                     }
                 };
-                let limit = if finished { have } else { have - MARGIN };
-                match event_start(&buffer[..have], searched.min(limit), limit) {
-                    Some(end) => break end,
-                    None if finished => {
-                        done = true;
-                        break have;
-                    }
-                    None => {}
+                done = finished && have <= target;
+                if done {
+                    end = Some(have);
+                } else {
+                    let seen = if finished { have } else { have - MARGIN };
+                    end = cut(&buffer[..have], target, target + SEGMENT as usize, seen);
                 }
-                searched = limit.max(target);
-                want = have * 2;
-            };
+                if end.is_some() || finished {
+                    break;
+                }
+            }
+            let end = end.unwrap_or(target);
             let mut next = self.empty.try_recv().unwrap_or_default();
-            if next.len() as u64 > 8 * SEGMENT || next.len() < have - end {
-                next = vec![0; have - end];
+            if next.len() < have - end {
+                next.resize(have - end, 0);
             }
             next[..have - end].copy_from_slice(&buffer[end..have]);
             let consumed = consumed.load(Ordering::Relaxed);

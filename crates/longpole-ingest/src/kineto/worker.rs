@@ -28,6 +28,8 @@ pub(super) struct Rows {
     /// (pid, name) from metadata events.
     pub(super) process_names: Vec<(i64, StrId)>,
     pub(super) window: EventWindow,
+    /// Events that start at or before time zero: how many, where the first is, and their window.
+    pub(super) early: Early,
     pub(super) events: u64,
     pub(super) problems: Problems,
     pub(super) envelope: Envelope,
@@ -45,9 +47,39 @@ impl Rows {
         self.thread_names.clear();
         self.process_names.clear();
         self.window = EventWindow::default();
+        self.early = Early::default();
         self.events = 0;
         self.problems = Problems::default();
         self.envelope = Envelope::default();
+    }
+}
+
+/// Events that start at or before time zero: a short trace may begin there, but in most they are time stamps never set.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Early {
+    pub(super) count: u64,
+    pub(super) first_offset: Option<u64>,
+    pub(super) window: EventWindow,
+}
+
+impl Early {
+    pub(super) fn merge(&mut self, other: Self) {
+        self.count += other.count;
+        self.first_offset = self.first_offset.or(other.first_offset);
+        self.window.merge(other.window);
+    }
+}
+
+impl Rows {
+    /// Widens the window that an event belongs to.
+    #[inline]
+    fn include(&mut self, start: Ns, end: Ns, offset: u64) {
+        if start > Ns::ZERO {
+            self.window.include(start, end);
+        } else {
+            self.early.merge(Early { count: 1, first_offset: Some(offset), window: EventWindow::default() });
+            self.early.window.include(start, end);
+        }
     }
 }
 
@@ -118,7 +150,7 @@ impl Worker {
                 match tokens.black_after(at) {
                     None => return End::Complete,
                     Some((start, b'{')) => break start,
-                    Some((close, b']')) => return End::Closed(close + 1),
+                    Some((close, b']')) if closes_list(bytes, close) => return End::Closed(close + 1),
                     Some((comma, b',')) => at = comma + 1,
                     Some((junk, _)) => {
                         rows.problems.add(ProblemCode::MalformedEvent, Some(offset + junk as u64), || excerpt(bytes, junk));
@@ -196,7 +228,7 @@ impl Worker {
             dur
         };
         if category != Category::Overhead {
-            rows.window.include(start, start + dur);
+            rows.include(start, start + dur, offset);
         }
         let args = &event.args;
         match category {
@@ -267,7 +299,7 @@ impl Worker {
             rows.problems.add(ProblemCode::MissingTime, Some(offset), || Some("[memory]".to_owned()));
             return;
         };
-        rows.window.include(start, start);
+        rows.include(start, start, offset);
         let thread = self.thread(event);
         // c10::DeviceType 0 is the CPU; MKLDNN (5) and IDEEP (7) tensors live there too. Without a type, a device number
         // below zero means the CPU.
@@ -375,14 +407,31 @@ fn copy_direction(name: &[u8], kind: Option<&[u8]>) -> (MemcpyKind, Option<bool>
     (direction, pageable)
 }
 
-/// Where to go on after something that is no event and does not end in a brace: the next brace, or the end of the list.
+/// Whether the bracket at `close` ends the event list: then the document ends behind it, or another member or document
+/// follows. A bracket that damage left behind is followed by the next event.
+fn closes_list(bytes: &[u8], close: usize) -> bool {
+    let rest = bytes[close + 1..].trim_ascii_start();
+    match rest.first() {
+        None | Some(b'}' | b'{' | b'[') => true,
+        Some(b',') => matches!(rest[1..].trim_ascii_start().first(), None | Some(b'"' | b'}')),
+        Some(_) => false,
+    }
+}
+
+/// Where to go on after something that is no event: the next brace, or the end of the list.
 fn next_event(bytes: &[u8], junk: usize) -> Option<usize> {
     let mut at = junk;
     while bytes.get(at) == Some(&b'"') {
         // A string: what is in it is text.
         at = crate::json::strict::value_end(bytes, at).ok()?;
     }
-    memchr::memchr2(b'{', b']', bytes.get(at..)?).map(|found| at + found)
+    loop {
+        at += memchr::memchr2(b'{', b']', bytes.get(at..)?)?;
+        if bytes[at] == b'{' || closes_list(bytes, at) {
+            return Some(at);
+        }
+        at += 1;
+    }
 }
 
 /// A few characters around damage, for the message.

@@ -167,7 +167,7 @@ fn hostile_texts_take_linear_time() {
             "-----BEGIN ",
             "-----BEGIN PRIVATE KEY",
             "/home/",
-            "/home/a ",
+            "/users/a ",
             "\\Users\\",
             "sk-",
             "hf_",

@@ -17,7 +17,8 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     if let Some(order) = order {
         rows.sort_by(order);
     }
-    session.filter(&mut rows, |regex, row| regex.is_match(&row.name) || regex.is_match(&row.short_name));
+    session
+        .filter(&mut rows, |regex, row| regex.is_match(&row.name) || regex.is_match(&row.short_name) || regex.is_match(row.family.name()));
     match session.format() {
         Format::Json => {
             rows.truncate(session.limit().unwrap_or(usize::MAX));

@@ -124,6 +124,42 @@ fn a_cut_file_is_read_as_far_as_it_goes_and_says_so() {
 }
 
 #[test]
+fn what_the_analyses_find_is_in_the_trust_header() {
+    let event = |cat: &str, name: &str, ts: u64, dur: u64, more: &str| {
+        format!(r#"{{"ph":"X","cat":"{cat}","name":"{name}","pid":1,"tid":1,"ts":{ts},"dur":{dur},"args":{{{more}}}}}"#)
+    };
+    let events = [
+        event("cpu_op", "aten::first", 100, 50, ""),
+        event("cpu_op", "aten::crossing", 140, 60, ""),
+        event("cuda_runtime", "cudaLaunchKernel", 110, 5, r#""correlation":1"#),
+        event("cuda_runtime", "cudaStreamBeginCapture", 160, 1, r#""correlation":2"#),
+        event("cuda_runtime", "cudaLaunchKernel", 170, 5, r#""correlation":3"#),
+        event("cuda_runtime", "cudaLaunchKernel", 176, 5, r#""correlation":4"#),
+        event("cuda_runtime", "cudaStreamEndCapture", 190, 1, r#""correlation":5"#),
+        event("kernel", "k", 60, 40, r#""device":0,"stream":7,"correlation":1"#),
+        // Before the window, across its end, inside, and not the profiler's.
+        event("overhead", "Buffer Flush", 1, 20, ""),
+        event("overhead", "Instrumentation", 195, 20, ""),
+        event("overhead", "Lazy Function Loading", 120, 20, ""),
+        event("overhead", "Activity Buffer Request", 150, 4, ""),
+    ];
+    let trace = format!(r#"{{"traceEvents":[{}]}}"#, events.join(","));
+    let document = validate(&run_with(&["ops", "-", "--json"], trace.as_bytes()).stdout);
+    let notes = document["trust"]["notes"].as_array().expect("a list");
+    let mut found: Vec<_> =
+        notes.iter().map(|note| (note["code"].as_str().expect("a code"), note["count"].as_u64(), note["time_ns"].as_u64())).collect();
+    found.sort_unstable();
+    let expected = [
+        ("captured_launch", Some(2), None),
+        ("partial_overlap", Some(1), None),
+        ("profiler_overhead", Some(2), Some(9_000)),
+        ("start_before_launch", Some(1), Some(50_000)),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(document["trust"]["grade"], "noted");
+}
+
+#[test]
 fn colour_is_asked_for_or_for_a_terminal() {
     assert!(!print(&[&trace("bad")]).contains('\x1b'), "a pipe gets none");
     let painted = print(&[&trace("bad"), "--color", "always"]);

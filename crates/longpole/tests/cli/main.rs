@@ -4,10 +4,12 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 
 mod contract;
+mod docs;
 mod harness;
 mod hostile;
 mod importer;
 mod parity;
+mod readme;
 mod redaction;
 #[path = "../../../longpole-report/tests/report/schema.rs"]
 mod schema;

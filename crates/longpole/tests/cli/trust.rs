@@ -117,12 +117,12 @@ fn each_trouble_is_counted_and_said() {
 }
 
 #[test]
-fn a_cut_trace_says_its_last_time_stamp() {
+fn a_cut_trace_says_how_much_was_read() {
     let text = healthy().text();
     let cut = &text[..text.len() - 200];
     let (grade, note) = note(cut, "truncated");
     assert_eq!((grade.as_str(), note.expect("noted")["time_ns"].is_i64()), ("partial", true));
-    assert!(read(cut, &[]).stdout.contains("(last time stamp "), "{}", read(cut, &[]).stdout);
+    assert!(read(cut, &[]).stdout.contains("of the run were read)"), "{}", read(cut, &[]).stdout);
 }
 
 #[test]

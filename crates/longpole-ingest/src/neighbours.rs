@@ -1,0 +1,72 @@
+//! Files of neighbouring tools, recognised by content only to say what they are and which command takes them.
+
+use longpole_trace::ProblemCode;
+
+use crate::kineto::FileFacts;
+
+/// What it is, and what to do with it.
+type Neighbour = (&'static str, &'static str);
+
+const EXPORT: &str = "export a PyTorch trace with `prof.export_chrome_trace(\"trace.json.gz\")`";
+const NSYS: Neighbour = ("an Nsight Systems report", "look at it with `nsys stats FILE`");
+const NCU: Neighbour = ("an Nsight Compute report", "look at it with `ncu --import FILE --page details`");
+
+/// First bytes of binary and text files.
+const MAGICS: &[(&[u8], Neighbour)] = &[
+    (
+        b"SQLite format 3\0",
+        ("an SQLite database (an Nsight Systems or nvprof export?)", "look at an Nsight Systems export with `nsys stats FILE`"),
+    ),
+    (b"NVR\0", NCU),
+    (b"==PROF==", ("the text output of Nsight Compute", "profile with `ncu -o report`")),
+    (b"\"ID\",\"Process ID\"", ("a CSV export of Nsight Compute", "keep the report itself (`ncu -o report`)")),
+    (b"PK\x03\x04", ("a zip archive (a saved PyTorch model?)", "unpack it and give the trace inside")),
+    (b"PAR1", ("a Parquet file", EXPORT)),
+    (b"\x7fELF", ("an executable", "give the trace that its run wrote")),
+    (b"\x80\x02", ("a Python pickle (a PyTorch memory snapshot?)", "open a memory snapshot at pytorch.org/memory_viz")),
+    (b"\x80\x03", ("a Python pickle (a PyTorch memory snapshot?)", "open a memory snapshot at pytorch.org/memory_viz")),
+    (b"\x80\x04", ("a Python pickle (a PyTorch memory snapshot?)", "open a memory snapshot at pytorch.org/memory_viz")),
+    (b"\x80\x05", ("a Python pickle (a PyTorch memory snapshot?)", "open a memory snapshot at pytorch.org/memory_viz")),
+];
+
+/// A file that is no JSON, by its first bytes.
+pub(crate) fn binary_neighbour(head: &[u8]) -> Option<Neighbour> {
+    if let Some((_, neighbour)) = MAGICS.iter().find(|(magic, _)| head.starts_with(magic)) {
+        return Some(*neighbour);
+    }
+    let has = |needle: &[u8]| memchr::memmem::find(head, needle).is_some();
+    // An XSpace message begins with its first plane, a length-delimited field 1.
+    if head.first() == Some(&0x0a) && (has(b"/host:") || has(b"/device:") || has(b"Task Environment")) {
+        return Some(("an XLA profile (xplane.pb)", "give the `.trace.json.gz` that JAX writes beside it"));
+    }
+    if has(b"Nsight Systems") || has(b"NVIDIA Tegra Profiler") || has(b"QuadDCommon") {
+        return Some(NSYS);
+    }
+    None
+}
+
+/// A JSON document without usable events, by its keys and first bytes.
+pub(crate) fn json_neighbour(facts: &FileFacts, head: &[u8]) -> Option<Neighbour> {
+    let key = |name: &str| facts.keys.iter().any(|key| key == name);
+    let has = |needle: &[u8]| memchr::memmem::find(head, needle).is_some();
+    let unknown = facts.problems.get(ProblemCode::UnknownCategory).and_then(|problem| problem.example.as_deref());
+    Some(if key("shared") && key("profiles") {
+        ("a speedscope profile of host stacks", "open it at speedscope.app; it has no device work")
+    } else if key("nodes") && key("schema") {
+        ("a PyTorch execution trace (the graph, without times of device work)", EXPORT)
+    } else if key("rocprofiler-sdk-tool") {
+        ("a rocprofv3 result", EXPORT)
+    } else if key("Layers") && key("Bindings") {
+        ("TensorRT layer information", "record times with `trtexec --exportProfile`")
+    } else if key("segments") && key("device_traces") {
+        ("a PyTorch memory snapshot", "open it at pytorch.org/memory_viz")
+    } else if has(b"\"timeMs\"") && has(b"\"averageMs\"") {
+        ("a TensorRT layer profile", EXPORT)
+    } else if has(b"\"frame\"") && has(b"\"metrics\"") {
+        ("a Triton Proton profile (.hatchet)", "look at it with `proton-viewer FILE`")
+    } else if matches!(unknown, Some("Node" | "Session" | "Kernel" | "Api")) {
+        ("an ONNX Runtime profile", EXPORT)
+    } else {
+        return None;
+    })
+}
