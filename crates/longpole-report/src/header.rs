@@ -58,20 +58,22 @@ impl Header<'_> {
 
 /// One note as a sentence: count, message, example, hint.
 fn sentence(note: &Note) -> String {
-    // A fact about the recording as a whole is not counted.
-    let is_single_fact = note.severity == Severity::Info && note.count == 1;
-    let mut out = if is_single_fact { note.message.to_owned() } else { format!("{} × {}", count(note.count), note.message) };
-    match (note.time, note.code) {
-        (Some(at), "truncated") => {
-            let _ = write!(out, " ({} of the run were read)", time(at));
-        }
-        (Some(at), "start_before_launch") => {
-            let _ = write!(out, " (at most {})", time(at));
-        }
-        (Some(at), _) => {
-            let _ = write!(out, " ({})", time(at));
-        }
-        (None, _) => {}
+    // A fact about the recording as a whole is not counted, nor is bookkeeping: how long it took is what matters.
+    let is_single_fact = note.severity == Severity::Info && note.count == 1 && note.time.is_none() || note.code == "profiler_overhead";
+    let mut out = match note.out_of {
+        Some(whole) => format!("{} ({} of {})", note.message, count(note.count), count(whole)),
+        None if is_single_fact => note.message.clone(),
+        None => format!("{} × {}", count(note.count), note.message),
+    };
+    if let Some(at) = note.time {
+        let at = time(at);
+        let _ = match note.code {
+            "truncated" => write!(out, " ({at} of the run were read)"),
+            "start_before_launch" => write!(out, " (at most {at})"),
+            "stream_overlap" => write!(out, " (largest overlap {at})"),
+            "impossible_duration" => write!(out, " (largest overrun {at})"),
+            _ => write!(out, " ({at})"),
+        };
     }
     if let Some(example) = &note.example {
         let _ = write!(out, ", e.g. {example}");

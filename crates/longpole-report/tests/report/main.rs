@@ -4,6 +4,7 @@
 
 mod fixtures;
 mod schema;
+mod trust_page;
 
 use fixtures::{HOSTILE, cpu_only_table, families, fixture, kernels, memory, op_table, ranges, triage};
 use insta::assert_snapshot;
