@@ -67,6 +67,20 @@ problem_codes! {
     /// An event whose time stamp was never set.
     UnsetTime, "unset_time", DataLoss, "events at or before time zero, far from all others, were set aside",
         "the profiler never filled in their times; their work is missing from the totals";
+    /// An event longer than a day.
+    ImplausibleDuration, "implausible_duration", DataLoss, "events longer than a day were set aside", "the exporter wrote a wrong duration";
+    /// Bytes that are part of no document.
+    UnreadBytes, "unread_bytes", DataLoss, "bytes between or after the traces of a file could not be read", "the file may be damaged: copy it again";
+    /// Bytes behind the end of a compressed stream.
+    TrailingBytes, "trailing_bytes", Notice, "bytes behind the end of the compressed stream were not read", "nothing to do if they are padding";
+    /// Recordings of a set that are hardly of one run.
+    SeparateRuns, "separate_runs", Notice, "recordings share a rank or do not overlap in time: they may be different runs",
+        "give one run's files at a time, or use --rank";
+    /// Events that come in begin and end pairs.
+    BeginEndEvents, "begin_end_events", DataLoss, "events in begin and end pairs (B/E, b/e) were not read", "export complete events (ph X)";
+    /// Device work of a category this version does not know.
+    UnknownDeviceCategory, "unknown_device_category", Notice, "events of unknown categories with a stream were taken as device work",
+        "tell us the category";
     /// Several documents in one file.
     ConcatenatedDocuments, "concatenated_documents", Notice, "several traces in one file were read as separate recordings",
         "use --rank to look at one of them";
