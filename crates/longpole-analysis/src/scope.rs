@@ -11,8 +11,9 @@ use longpole_trace::{ActivityId, ApiCallId, DeviceId, Interval, IntervalSet, Ns,
 use crate::index::{NodeId, TraceIndex};
 
 mod find;
+mod workers;
 
-pub(crate) use find::autograd_workers;
+pub(crate) use workers::autograd_workers;
 
 /// A scope as the user asks for it; all parts must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -137,10 +138,10 @@ impl Scope {
             parts.time = Some(Interval { start: first + from, end: first + to });
         }
         if let Some(name) = &spec.range {
-            parts.restrict(find::range(trace, name, parts.ranks.as_deref())?);
+            parts.restrict(find::range(index, name, parts.ranks.as_deref())?);
         }
         if let Some(step) = spec.step {
-            parts.restrict(find::step(trace, step, parts.ranks.as_deref())?);
+            parts.restrict(find::step(index, step, parts.ranks.as_deref())?);
         }
         Ok(Self { parts: Some(Box::new(parts)) })
     }

@@ -2,7 +2,8 @@
 
 use longpole_trace::{Interval, IntervalSet, Ns, ProcessId, StrId, ThreadId, Trace};
 
-use super::ScopeError;
+use super::{ScopeError, autograd_workers};
+use crate::index::TraceIndex;
 
 /// A host interval on a thread.
 #[derive(Clone, Copy)]
@@ -38,23 +39,25 @@ pub(super) fn devices(trace: &Trace, ordinal: i64, ranks: Option<&[bool]>) -> Re
     Err(ScopeError::NoSuchDevice(ordinal, known))
 }
 
-pub(super) fn range(trace: &Trace, name: &str, ranks: Option<&[bool]>) -> Result<Vec<IntervalSet>, ScopeError> {
+pub(super) fn range(index: &TraceIndex<'_>, name: &str, ranks: Option<&[bool]>) -> Result<Vec<IntervalSet>, ScopeError> {
+    let trace = index.trace();
     let matches = |text: &str| name.strip_suffix('*').map_or(text == name, |prefix| text.starts_with(prefix));
     let instances = range_instances(trace, ranks, |id| matches(trace.strings.get(id)));
     if instances.is_empty() {
         Err(ScopeError::NoSuchRange(name.to_owned(), range_names(trace, ranks)))
     } else {
-        Ok(by_thread(trace, &instances))
+        Ok(by_thread(index, &instances))
     }
 }
 
-pub(super) fn step(trace: &Trace, step: u64, ranks: Option<&[bool]>) -> Result<Vec<IntervalSet>, ScopeError> {
+pub(super) fn step(index: &TraceIndex<'_>, step: u64, ranks: Option<&[bool]>) -> Result<Vec<IntervalSet>, ScopeError> {
+    let trace = index.trace();
     let marker = |id: StrId| trace.strings.get(id).strip_prefix("ProfilerStep#").and_then(|number| number.parse::<u64>().ok());
     let markers = range_instances(trace, ranks, |id| marker(id).is_some());
     if !markers.is_empty() {
         let wanted = range_instances(trace, ranks, |id| marker(id) == Some(step));
         if !wanted.is_empty() {
-            return Ok(by_thread(trace, &wanted));
+            return Ok(by_thread(index, &wanted));
         }
         let mut numbers: Vec<_> = trace.ranges.name.iter().filter_map(|&id| marker(id)).collect();
         numbers.sort_unstable();
@@ -66,7 +69,7 @@ pub(super) fn step(trace: &Trace, step: u64, ranks: Option<&[bool]>) -> Result<V
         None => graph_launches(trace, ranks),
     };
     let (wanted, found) = nth_of_each_rank(trace, instances, step);
-    if wanted.is_empty() { Err(ScopeError::NoSuchStep(step, found)) } else { Ok(by_thread(trace, &wanted)) }
+    if wanted.is_empty() { Err(ScopeError::NoSuchStep(step, found)) } else { Ok(by_thread(index, &wanted)) }
 }
 
 /// First start to last end of the host events and device activities of some ranks, cut to the window of the trace.
@@ -167,14 +170,15 @@ fn range_names(trace: &Trace, ranks: Option<&[bool]>) -> Vec<String> {
 }
 
 /// For each thread, when its events are inside: its own instances, and on an autograd worker those of its whole process.
-fn by_thread(trace: &Trace, instances: &[Instance]) -> Vec<IntervalSet> {
+fn by_thread(index: &TraceIndex<'_>, instances: &[Instance]) -> Vec<IntervalSet> {
+    let trace = index.trace();
     let mut of_thread = vec![Vec::new(); trace.threads.len()];
     let mut of_process = vec![Vec::new(); trace.processes.len()];
     for instance in instances {
         of_thread[instance.thread.index()].push(instance.interval);
         of_process[process_of(trace, instance.thread).index()].push(instance.interval);
     }
-    for (thread, is_worker) in autograd_workers(trace).into_iter().enumerate() {
+    for (thread, is_worker) in autograd_workers(index).into_iter().enumerate() {
         if is_worker {
             of_thread[thread].clone_from(&of_process[process_of(trace, ThreadId::from_index(thread)).index()]);
         }
@@ -184,16 +188,4 @@ fn by_thread(trace: &Trace, instances: &[Instance]) -> Vec<IntervalSet> {
 
 fn process_of(trace: &Trace, thread: ThreadId) -> ProcessId {
     trace.threads[thread.index()].process
-}
-
-/// Threads that run backward operators, by thread: no range is ever opened for those.
-pub(crate) fn autograd_workers(trace: &Trace) -> Vec<bool> {
-    let is_backward: Vec<bool> = trace.strings.iter().map(|(_, name)| name.starts_with("autograd::engine::evaluate_function")).collect();
-    let mut workers = vec![false; trace.threads.len()];
-    if is_backward.contains(&true) {
-        for (name, thread) in trace.host_ops.name.iter().zip(&trace.host_ops.thread) {
-            workers[thread.index()] |= is_backward[name.index()];
-        }
-    }
-    workers
 }

@@ -430,3 +430,32 @@ fn errors_say_what_there_is() {
     let text = ScopeError::NoSuchRange("x".to_owned(), many).to_string();
     assert!(text.ends_with("`r7` and 3 more"), "{text}");
 }
+
+/// A step whose backward pass runs on another thread, and one more thread of the process. `own` adds to the backward thread.
+fn backward_thread(outermost: &str, own: impl Fn(&mut Sketch)) -> u64 {
+    let mut sketch = Sketch::new();
+    sketch.range("ProfilerStep#0", 0, 100).op("aten::mm", 10, 20).api("cudaLaunchKernel", 12, 14, 1).kernel(20, 30, 1);
+    sketch.thread(999);
+    sketch.op(outermost, 50, 60).op("aten::mm", 51, 59).api("cudaLaunchKernel", 52, 53, 2).kernel(60, 70, 2);
+    own(&mut sketch);
+    let trace = sketch.finish();
+    let spec = ScopeSpec { step: Some(0), ..ScopeSpec::default() };
+    row(&scoped(&trace, &spec).0, "aten::mm").calls
+}
+
+#[test]
+fn backward_threads_of_old_and_new_traces_belong_to_the_step_open_meanwhile() {
+    let names = ["MmBackward0", "CudnnConvolutionBackward", "torch::autograd::AccumulateGrad", "autograd::engine::evaluate_function: X"];
+    for name in names {
+        assert_eq!(backward_thread(name, |_| ()), 2, "{name}");
+    }
+    for name in ["aten::convolution_backward", "BackwardHook", "aten::mul"] {
+        assert_eq!(backward_thread(name, |_| ()), 1, "{name}");
+    }
+    // Hooks open ranges inside backward operators, libraries after them; a program's own range makes it a loop of its own.
+    assert_eq!(backward_thread("MmBackward0", |sketch| _ = sketch.range("hook", 51, 52)), 2);
+    assert_eq!(backward_thread("MmBackward0", |sketch| _ = sketch.range("nccl:all_reduce", 70, 80)), 2);
+    assert_eq!(backward_thread("MmBackward0", |sketch| _ = sketch.range("other loop", 70, 80)), 1);
+    assert_eq!(backward_thread("MmBackward0", |sketch| _ = sketch.range("FSDP::all", 40, 80)), 1);
+    assert_eq!(backward_thread("aten::mul", |sketch| _ = sketch.op("MmBackward0", 55, 57)), 1, "not an outermost operator");
+}
