@@ -1,9 +1,10 @@
 //! Finds the ranks, devices and instances that a scope names.
 
-use longpole_trace::{Interval, IntervalSet, Ns, ProcessId, StrId, ThreadId, Trace};
+use longpole_trace::{Interval, IntervalSet, Ns, ProcessId, RangeId, StrId, ThreadId, Trace};
 
 use super::{ScopeError, autograd_workers};
 use crate::index::TraceIndex;
+use crate::ranges::is_communication;
 
 /// A host interval on a thread.
 #[derive(Clone, Copy)]
@@ -64,12 +65,16 @@ pub(super) fn step(index: &TraceIndex<'_>, step: u64, ranks: Option<&[bool]>) ->
         numbers.dedup();
         return Err(ScopeError::NoSuchStepMarker(step, numbers));
     }
-    let instances = match most_repeated(trace, ranks) {
-        Some(name) => range_instances(trace, ranks, |id| id == name),
-        None => graph_launches(trace, ranks),
+    let can_be_step = steps_by_row(index, ranks);
+    let (instances, what) = match most_repeated(trace, &can_be_step) {
+        Some(name) => {
+            let instances = trace.ranges.name.iter().enumerate().filter(|&(row, id)| *id == name && can_be_step[row]);
+            (instances.map(|(row, _)| instance(trace, row)).collect(), format!("`{}`", trace.strings.get(name)))
+        }
+        None => (graph_launches(trace, ranks), "graph launch".to_owned()),
     };
     let (wanted, found) = nth_of_each_rank(trace, instances, step);
-    if wanted.is_empty() { Err(ScopeError::NoSuchStep(step, found)) } else { Ok(by_thread(index, &wanted)) }
+    if wanted.is_empty() { Err(ScopeError::NoSuchStep(step, found, what)) } else { Ok(by_thread(index, &wanted)) }
 }
 
 /// First start to last end of the host events and device activities of some ranks, cut to the window of the trace.
@@ -108,8 +113,13 @@ fn range_instances(trace: &Trace, ranks: Option<&[bool]>, wanted: impl Fn(StrId)
     let ranges = &trace.ranges;
     (0..ranges.len())
         .filter(|&row| wanted(ranges.name[row]) && rank_is_in(ranks, trace.thread_rank(ranges.thread[row])))
-        .map(|row| Instance { thread: ranges.thread[row], interval: Interval::new(ranges.start[row], ranges.dur[row]) })
+        .map(|row| instance(trace, row))
         .collect()
+}
+
+fn instance(trace: &Trace, range: usize) -> Instance {
+    let ranges = &trace.ranges;
+    Instance { thread: ranges.thread[range], interval: Interval::new(ranges.start[range], ranges.dur[range]) }
 }
 
 fn graph_launches(trace: &Trace, ranks: Option<&[bool]>) -> Vec<Instance> {
@@ -121,16 +131,32 @@ fn graph_launches(trace: &Trace, ranks: Option<&[bool]>) -> Vec<Instance> {
         .collect()
 }
 
-/// The range name with most instances, at least two; of equals the one with the longest total.
-fn most_repeated(trace: &Trace, ranks: Option<&[bool]>) -> Option<StrId> {
+/// Which ranges can be a step, by row: not collectives, and not what lies inside an operator.
+fn steps_by_row(index: &TraceIndex<'_>, ranks: Option<&[bool]>) -> Vec<bool> {
+    let (trace, tree) = (index.trace(), index.tree());
+    let ranges = &trace.ranges;
+    let is_in_operator = |row: usize| {
+        let node = tree.range_node(RangeId::from_index(row));
+        node.and_then(|node| tree.parent(node)).is_some_and(|around| tree.enclosing_op(around).is_some())
+    };
+    (0..ranges.len())
+        .map(|row| {
+            rank_is_in(ranks, trace.thread_rank(ranges.thread[row]))
+                && !is_communication(trace.strings.get(ranges.name[row]))
+                && !is_in_operator(row)
+        })
+        .collect()
+}
+
+/// The range name with most instances that can be a step, at least two; of equals the one with the longest total, and of those the
+/// one that the trace mentions first.
+fn most_repeated(trace: &Trace, can_be_step: &[bool]) -> Option<StrId> {
     let ranges = &trace.ranges;
     let mut totals = vec![(0_u64, Ns::ZERO); trace.strings.len()];
-    for row in 0..ranges.len() {
-        if rank_is_in(ranks, trace.thread_rank(ranges.thread[row])) {
-            let (count, total) = &mut totals[ranges.name[row].index()];
-            *count += 1;
-            *total += ranges.dur[row].max(Ns::ZERO);
-        }
+    for row in (0..ranges.len()).filter(|&row| can_be_step[row]) {
+        let (count, total) = &mut totals[ranges.name[row].index()];
+        *count += 1;
+        *total += ranges.dur[row].max(Ns::ZERO);
     }
     let best = (0..totals.len()).rev().max_by_key(|&name| totals[name])?;
     (totals[best].0 >= 2).then_some(StrId::from_index(best))
