@@ -26,6 +26,8 @@ pub struct Question {
 const UNKNOWN: &str = "unknown";
 const NO_DEVICE: &str = "cannot be known: no device activity was recorded (ProfilerActivity.CUDA records it)";
 
+const CUT: &str = "cannot be known: the file was cut, and device events come last in it (record or copy it again)";
+
 struct Answer {
     verdict: &'static str,
     text: String,
@@ -55,7 +57,7 @@ const QUESTIONS: &[(&str, &str, Ask)] = &[
 /// The answers, in order.
 pub(crate) fn questions(facts: &Facts<'_, '_>) -> Vec<Question> {
     let answer = |&(code, question, ask): &(&'static str, &'static str, Ask)| {
-        let Answer { verdict, text, evidence } = ask(facts);
+        let Answer { verdict, text, evidence } = if facts.tables.is_cut { Answer::new(UNKNOWN, CUT) } else { ask(facts) };
         Question { code, question, verdict, answer: text, evidence }
     };
     QUESTIONS.iter().map(answer).collect()

@@ -209,6 +209,7 @@ impl Found {
 
 /// All kinds. Those of one stage that have no ceiling lead in this order.
 const KINDS: &[&SmellKind] = &[
+    &recording::CUT_FILE,
     &recording::EMPTY,
     &recording::RECORD_CUDA,
     &recording::GRAPH_CAPTURE,
@@ -247,7 +248,8 @@ pub(crate) struct Suspects {
 
 /// Looks for every kind.
 pub(crate) fn suspects(facts: &Facts<'_, '_>) -> Suspects {
-    let mut found: Vec<(&SmellKind, Found)> = KINDS.par_iter().filter_map(|&kind| Some((kind, (kind.find)(facts)?))).collect();
+    let mut found: Vec<(&SmellKind, Found)> =
+        KINDS.par_iter().filter(|kind| is_judged(facts, kind)).filter_map(|&kind| Some((kind, (kind.find)(facts)?))).collect();
     let win = |found: &Found| found.ceiling.map_or(Ns::ZERO, |ceiling| ceiling.win_ns);
     // The first of equals is taken, so that the order of the list settles ties.
     let leader = found
@@ -272,6 +274,11 @@ pub(crate) fn suspects(facts: &Facts<'_, '_>) -> Suspects {
     let mut smells: Vec<Smell> = found.into_iter().map(|(kind, found)| smell(kind, found)).collect();
     smells.sort_by(|a, b| b.share_fraction.unwrap_or(-1.0).total_cmp(&a.share_fraction.unwrap_or(-1.0)));
     Suspects { smells, next_code, next_text }
+}
+
+/// Of a cut file only the cut itself is judged, and what the recording cost: everything else rests on what the device did, or did not.
+fn is_judged(facts: &Facts<'_, '_>, kind: &SmellKind) -> bool {
+    !facts.tables.is_cut || matches!(kind.code, "cut_file" | "profiler_distorts")
 }
 
 /// The sentence of the next experiment: finding, what to do, and the most it can win.

@@ -21,6 +21,19 @@ pub(super) const EMPTY: SmellKind = SmellKind {
     find: empty,
 };
 
+pub(super) const CUT_FILE: SmellKind = SmellKind {
+    code: "cut_file",
+    stage: Stage::Recording,
+    lead_in: "",
+    meaning: "The file ends early or is damaged. Device events are the last part of most traces, so a cut loses them first: how busy the device was, and \
+              what the host waited for, cannot be known.",
+    detection: "Reading met a cut or damage (trust: truncated, damaged_compression). Nothing but what the recording itself cost is judged then.",
+    ceiling: NO_CEILING,
+    fix: "Copy the file again and compare sizes. If it is short at its origin, let the program that recorded it end by itself: the profiler writes the file \
+          when it stops. Record fewer steps if the disk was full.",
+    find: cut_file,
+};
+
 pub(super) const RECORD_CUDA: SmellKind = SmellKind {
     code: "record_cuda",
     stage: Stage::Recording,
@@ -104,6 +117,22 @@ fn empty(facts: &Facts<'_, '_>) -> Option<Found> {
     let totals = facts.tables.totals;
     let nothing = totals.host_ops == 0 && totals.devices.is_empty() && facts.tables.ops.rows.is_empty() && facts.tables.ranges.is_empty();
     nothing.then(|| Found::new("the scope", "there are no events here".to_owned(), "record again").leading(true))
+}
+
+fn cut_file(facts: &Facts<'_, '_>) -> Option<Found> {
+    facts.tables.is_cut.then(|| {
+        let busy = facts.tables.totals.gpu_busy_ns;
+        let read = busy.map_or_else(|| "no GPU work was read".to_owned(), |busy| format!("at least {} of GPU work was read", time(busy)));
+        Found::new(
+            "the file",
+            format!("the file was cut, and device events come last in it: {read}"),
+            "copy or record it again whole, then read the GPU busy share",
+        )
+        .fact("gpu_busy_read_ns", busy)
+        .fact("activities_read", activities(facts))
+        .fact("host_ops_read", facts.tables.totals.host_ops)
+        .leading(true)
+    })
 }
 
 fn record_cuda(facts: &Facts<'_, '_>) -> Option<Found> {

@@ -22,7 +22,7 @@ pub(super) fn workload(tables: &Tables<'_, '_>, evidence: &Evidence) -> String {
         parts.push("with backward pass".to_owned());
     }
     let replays = &evidence.replays;
-    if replays.launches > 0 {
+    if replays.launches > 0 && !tables.is_cut {
         parts.push(format!("{} of {}", counted(replays.launches, "graph replay"), counted(replays.activities / replays.launches, "node")));
     }
     parts.extend(rank_text(trace));
@@ -172,7 +172,7 @@ fn rank_text(trace: &Trace) -> Option<String> {
 }
 
 /// Which devices, and the software versions.
-pub(super) fn hardware(hardware: &Hardware, platform: &str) -> String {
+pub(super) fn hardware(hardware: &Hardware, platform: &str, is_cut: bool) -> String {
     let active: Vec<&HardwareDevice> = hardware.devices.iter().filter(|device| device.active).collect();
     let idle = hardware.devices.len() - active.len();
     let shown: Vec<&HardwareDevice> = if active.is_empty() { hardware.devices.iter().collect() } else { active.clone() };
@@ -188,6 +188,8 @@ pub(super) fn hardware(hardware: &Hardware, platform: &str) -> String {
         groups.into_iter().map(|(text, number)| if number > 1 { format!("{number} x {text}") } else { text }).collect();
     if parts.is_empty() {
         parts.push("device not recorded".to_owned());
+    } else if is_cut {
+        // Activity of the others may have been cut off.
     } else if active.is_empty() {
         parts.push("none with activity".to_owned());
     } else if idle > 0 {
@@ -224,13 +226,15 @@ pub(super) fn top_cuda_time(tables: &Tables<'_, '_>) -> String {
     const SHOWN: usize = 3;
     let totals = tables.totals;
     let (Some(busy), Some(total)) = (totals.gpu_busy_ns, tables.ops.self_cuda_total_ns) else {
-        return "no device activity recorded".to_owned();
+        let text = if tables.is_cut { "no GPU work was read, for the file was cut" } else { "no device activity recorded" };
+        return text.to_owned();
     };
     let devices = if totals.devices.len() > 1 { format!(" x {} devices", totals.devices.len()) } else { String::new() };
     let head = match totals.gpu_busy_fraction {
         Some(fraction) => {
             format!("GPU busy {} of wall ({} of {}{devices})", percent_of(fraction), time(busy), time(totals.wall_ns))
         }
+        None if tables.is_cut => format!("at least {} of GPU work{devices}, for the file was cut; of what was read", time(busy)),
         None => format!("GPU busy {}", time(busy)),
     };
     let mut rows: Vec<(&OpRow, Ns)> =
@@ -272,6 +276,7 @@ pub(super) fn top_host_cost(tables: &Tables<'_, '_>, evidence: &Evidence) -> Str
             };
             parts.push(format!("GPU idle {} of its span{gap}", percent(idle, span).unwrap_or_default()));
         }
+        (None, _) if tables.is_cut => parts.push("the file was cut".to_owned()),
         (None, _) => parts.push("no device activity recorded".to_owned()),
         _ => {}
     }
@@ -288,7 +293,7 @@ pub(super) fn top_host_cost(tables: &Tables<'_, '_>, evidence: &Evidence) -> Str
     // Several ranks run side by side: their host times add up to more than the wall, so the share is of their sum.
     let several = tables.index.trace().ranks.len() > 1;
     let (whole, of) = if several { (tables.ops.self_cpu_total_ns, "its sum") } else { (totals.wall_ns, "wall") };
-    if let Some(outside) = evidence.outside_ns.filter(|_| totals.host_ops > 0) {
+    if let Some(outside) = evidence.outside_ns.filter(|_| totals.host_ops > 0 && !tables.is_cut) {
         parts.push(format!("host outside operators and calls {} of wall", percent(outside, totals.wall_ns).unwrap_or_default()));
     }
     let top = rows.iter().map(|&(row, own)| {
