@@ -19,6 +19,7 @@ mod smells;
 mod sort;
 mod totals;
 mod triage;
+mod vendor;
 
 pub use families::{Family, FamilyRow, family_table};
 pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex};

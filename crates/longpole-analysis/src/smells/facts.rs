@@ -7,6 +7,7 @@ use crate::index::Owner;
 use crate::ranges::is_users;
 use crate::totals::DeviceTotals;
 use crate::triage::Tables;
+use crate::vendor;
 
 /// Everything a smell may look at.
 pub(crate) struct Facts<'a, 't> {
@@ -21,6 +22,8 @@ pub(crate) struct Facts<'a, 't> {
     pub(crate) device_time: Ns,
     /// The repeated range that stands for a step.
     pub(crate) steps: Option<Steps>,
+    /// Whether the device is AMD's.
+    pub(crate) is_amd: bool,
 }
 
 /// Host calls of one kind.
@@ -58,11 +61,22 @@ impl<'a, 't> Facts<'a, 't> {
             span: totals.gpu_span_ns().unwrap_or_default(),
             device_time: tables.ops.self_cuda_total_ns.unwrap_or_default(),
             steps: Steps::find(tables),
+            is_amd: vendor::is_amd(tables.index.trace()),
         }
     }
 
     pub(crate) fn trace(&self) -> &'t Trace {
         self.tables.index.trace()
+    }
+
+    /// The profiler of single kernels that works on this device.
+    pub(crate) fn kernel_profiler(&self) -> &'static str {
+        vendor::kernel_profiler(self.is_amd)
+    }
+
+    /// What a recorded sequence of launches is called on this device.
+    pub(crate) fn graphs(&self) -> &'static str {
+        vendor::graphs(self.is_amd)
     }
 
     fn share(&self, time: Ns, parts: usize) -> Option<f64> {

@@ -18,7 +18,7 @@ pub(super) const ONE_OPERATOR: SmellKind = SmellKind {
               or contiguous is memory traffic dressed as model work, and mostly can go.",
     detection: "One operator owns at least {OPERATOR_SHARE} of device time by itself. Its kind is that of the kernels in which most of its time goes. Copies and collectives that are listed as copies or communication are not repeated.",
     ceiling: "time covered by the operator's own device work with nothing else running on the device",
-    fix: "Model work: profile its largest kernel with ncu against its memory or FLOP floor. Memory traffic: find who asks for it (longpole ops --by stack) \
+    fix: "Model work: profile its largest kernel with ncu (rocprof-compute on AMD) against its memory or FLOP floor. Memory traffic: find who asks for it (longpole ops --by stack) \
           and keep one dtype and layout instead.",
     find: one_operator,
 };
@@ -105,9 +105,10 @@ fn one_operator(facts: &Facts<'_, '_>) -> Option<Found> {
         }
         "communication" => "compare the ranks' time in it, then look at the rank with the least".to_owned(),
         _ => format!(
-            "profile {} ({}) with ncu against its memory or FLOP floor, then measure its self CUDA time",
+            "profile {} ({}) with {} against its memory or FLOP floor, then measure its self CUDA time",
             clip_kernel(&kernel.short_name),
-            time(kernel_time)
+            time(kernel_time),
+            facts.kernel_profiler()
         ),
     };
     let work = own_work(facts, &row.name);

@@ -556,3 +556,32 @@ fn the_questions_are_answered_by_numbers() {
     launch(&mut unnamed, "aten::mm", 0, US, ("gemm", 10 * US, US));
     assert_eq!(verdict(&run(unnamed), "prefill_and_decode"), "unknown");
 }
+
+#[test]
+fn tools_and_words_are_those_of_the_vendor() {
+    let text = |launch: &str, host: i64, device: i64, named: Option<&str>| {
+        let mut sample = Sample::new();
+        for call in 0..100 {
+            sample.op("aten::mm", call * host, host / 2);
+            sample.launch(launch, call * host, host / 4).kernel("gemm", call * host + host / 2, device);
+        }
+        let mut trace = sample.finish();
+        trace.devices[0].properties.name = named.map(str::to_owned);
+        let found = run_trace(&trace);
+        let smells: Vec<&str> = found.smells.iter().flat_map(|smell| [smell.summary.as_str(), smell.next.as_str()]).collect();
+        format!("{}\n{}", found.report.next_experiment.text, smells.join("\n"))
+    };
+    for (launch, named, is_amd) in [
+        ("hipLaunchKernel", None, true),
+        ("hipModuleLaunchKernel", Some("AMD Radeon Graphics"), true),
+        ("cudaLaunchKernel", Some("NVIDIA H200"), false),
+        ("cudaLaunchKernel", None, false),
+        ("launch", Some("AMD Instinct MI300X"), true),
+    ] {
+        // A packed device, then a starved one.
+        let packed = text(launch, 100 * US, 99 * US, named);
+        assert_eq!((packed.contains("ncu"), packed.contains("rocprof-compute")), (!is_amd, is_amd), "{launch}: {packed}");
+        let starved = text(launch, 100 * US, 10 * US, named);
+        assert_eq!((starved.contains("CUDA graphs"), starved.contains("HIP graphs")), (!is_amd, is_amd), "{launch}: {starved}");
+    }
+}

@@ -19,6 +19,7 @@ use crate::ranges::{RangeRow, range_table};
 use crate::scope::Scope;
 use crate::smells::{Evidence, Facts, Smell, suspects};
 use crate::totals::{Totals, totals};
+use crate::vendor::is_amd;
 pub use calibration::{Calibration, HostClock};
 
 /// One device for the report.
@@ -143,7 +144,7 @@ pub fn triage(index: &TraceIndex<'_>, scope: &Scope, options: &TriageOptions) ->
     let host_clock = calibration::host_clock(&facts, &suspects.smells, options.unprofiled_step);
     let report = Report {
         workload: options.workload.as_deref().map_or_else(|| lines::workload(&tables, &evidence), one_line),
-        hardware: lines::hardware(&hardware, if uses_hip(index.trace()) { "HIP" } else { "CUDA" }, is_cut),
+        hardware: lines::hardware(&hardware, if is_amd(index.trace()) { "HIP" } else { "CUDA" }, is_cut),
         top_cuda_time: lines::top_cuda_time(&tables),
         top_host_cost: lines::top_host_cost(&tables, &evidence),
         next_experiment: NextExperiment { code: suspects.next_code, text: suspects.next_text },
@@ -178,12 +179,6 @@ fn hardware(trace: &Trace) -> Hardware {
         driver: versions.cuda_driver.clone().or_else(|| versions.hip_driver.clone()),
         cuda: versions.cuda_runtime.clone().or_else(|| versions.hip_runtime.clone()),
     }
-}
-
-/// Whether the versions a trace names are HIP's.
-fn uses_hip(trace: &Trace) -> bool {
-    let versions = &trace.versions;
-    versions.cuda_runtime.is_none() && versions.cuda_driver.is_none() && (versions.hip_runtime.is_some() || versions.hip_driver.is_some())
 }
 
 /// The rank of a device as users number it.
