@@ -332,7 +332,7 @@ fn long_call(tables: &Tables<'_, '_>, node: NodeId, self_ns: Ns) -> Option<LongC
 }
 
 /// API calls that wait for the device: their time says nothing about the call.
-fn blocks(name: &str) -> bool {
+pub(super) fn blocks(name: &str) -> bool {
     ["Synchronize", "Memcpy", "EventQuery", "StreamQuery"].iter().any(|part| name.contains(part))
 }
 

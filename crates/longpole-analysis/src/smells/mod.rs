@@ -11,6 +11,7 @@
 //! means over them; the ceilings of copies and communication are those of the device with most.
 
 mod allocation;
+mod blocking;
 mod copies;
 mod evidence;
 mod explain;
@@ -223,6 +224,7 @@ const KINDS: &[&SmellKind] = &[
     &allocation::ALLOCATION,
     &waiting::DATA_LOADING,
     &waiting::SYNCHRONISATION,
+    &blocking::BLOCKING_CALL,
     &recording::RECORD_CPU,
     &host::HOST_BOUND,
     &kernels::MANY_TINY_KERNELS,

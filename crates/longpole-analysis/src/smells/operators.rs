@@ -4,7 +4,7 @@ use longpole_trace::Ns;
 
 use super::facts::Work;
 use super::thresholds::{CHEAP_CALLS, CHEAP_SHARE, COMMUNICATION_LISTED, COPY_LISTED, OPERATOR_SHARE, SMALL_KERNEL, TRAFFIC_SHARE};
-use super::{Facts, Found, SmellKind, Stage};
+use super::{Ceiling, Facts, Found, SmellKind, Stage};
 use crate::families::{Family, FamilyOfName};
 use crate::index::Owner;
 use crate::ops::OpRowKind;
@@ -130,6 +130,11 @@ fn one_operator(facts: &Facts<'_, '_>) -> Option<Found> {
         .fact("largest_kernel_ns", kernel_time)
         .leading(true),
     )
+}
+
+/// What one operator could win, if there is one that owns the run.
+pub(super) fn ceiling(facts: &Facts<'_, '_>) -> Option<Ceiling> {
+    one_operator(facts).and_then(|found| found.ceiling)
 }
 
 fn memory_traffic(facts: &Facts<'_, '_>) -> Option<Found> {

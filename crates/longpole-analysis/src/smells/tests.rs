@@ -585,3 +585,29 @@ fn tools_and_words_are_those_of_the_vendor() {
         assert_eq!((starved.contains("CUDA graphs"), starved.contains("HIP graphs")), (!is_amd, is_amd), "{launch}: {starved}");
     }
 }
+
+/// A blocking copy of 50 ms, then `device` ms of one operator; `before` ms of the wait have other work on the device.
+fn blocked(device: i64, before: i64) -> Sample {
+    let mut sample = Sample::new();
+    if before > 0 {
+        sample.orphan("other", 2 * MS, before * MS);
+    }
+    sample.op("aten::to", 0, 51 * MS);
+    sample.launch("hipMemcpyWithStream", MS, 50 * MS).memcpy("Memcpy DtoH (Device -> Pinned)", 51 * MS - US, US);
+    for call in 0..20 {
+        let host = 52 * MS + call * 100 * US;
+        launch(&mut sample, "aten::mm", host, 50 * US, ("gemm", 53 * MS + call * device * MS / 20, device * MS / 20));
+    }
+    sample
+}
+
+#[test]
+fn one_wait_for_work_that_was_not_recorded_comes_before_a_smaller_operator() {
+    let smell = tells_apart("blocking_call", blocked(45, 0), blocked(45, 48));
+    assert_eq!((smell.subject.as_str(), number(&smell, "gpu_idle_during_ns")), ("hipMemcpyWithStream", 50 * MS - US));
+    assert!(smell.summary.contains("in aten::to") && smell.summary.contains("launched before the window"), "{}", smell.summary);
+    assert_eq!(run(blocked(45, 0)).report.next_experiment.code, "blocking_call");
+    let larger = run(blocked(120, 0));
+    assert!(find(&larger, "blocking_call").is_some(), "it is still listed");
+    assert_eq!(larger.report.next_experiment.code, "one_operator");
+}
