@@ -179,6 +179,16 @@ impl Scope {
         self.parts.as_ref().is_none_or(|parts| parts.includes_activity(index, activity))
     }
 
+    /// Whether a rank, by position, can have anything inside.
+    pub fn includes_rank(&self, rank: usize) -> bool {
+        self.parts.as_ref().is_none_or(|parts| u32::try_from(rank).is_ok_and(|rank| parts.includes_rank(rank)))
+    }
+
+    /// The ranks that can have anything inside, by position.
+    pub fn ranks(&self, trace: &Trace) -> Vec<usize> {
+        (0..trace.ranks.len()).filter(|&rank| self.includes_rank(rank)).collect()
+    }
+
     /// Whether work of a device can be inside.
     pub fn includes_device(&self, trace: &Trace, device: DeviceId) -> bool {
         self.parts.as_ref().is_none_or(|parts| parts.includes_device(trace, device))

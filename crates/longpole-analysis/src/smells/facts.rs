@@ -24,6 +24,8 @@ pub(crate) struct Facts<'a, 't> {
     pub(crate) steps: Option<Steps>,
     /// Whether the device is AMD's.
     pub(crate) is_amd: bool,
+    /// Ranks in scope.
+    ranks: usize,
 }
 
 /// Host calls of one kind.
@@ -61,6 +63,7 @@ impl<'a, 't> Facts<'a, 't> {
             span: totals.gpu_span_ns().unwrap_or_default(),
             device_time: tables.ops.self_cuda_total_ns.unwrap_or_default(),
             steps: Steps::find(tables),
+            ranks: tables.scope.ranks(tables.index.trace()).len(),
             is_amd: vendor::is_amd(tables.index.trace()),
         }
     }
@@ -96,7 +99,7 @@ impl<'a, 't> Facts<'a, 't> {
 
     /// The share of the wall that host time covers, the mean over ranks.
     pub(crate) fn host_share(&self, time: Ns) -> Option<f64> {
-        self.share(time, self.trace().ranks.len())
+        self.share(time, self.ranks)
     }
 
     /// At most this device time can be won, the mean over devices.
@@ -111,12 +114,17 @@ impl<'a, 't> Facts<'a, 't> {
 
     /// At most this host time can be won, the mean over ranks.
     pub(crate) fn host_ceiling(&self, time: Ns) -> Option<Ceiling> {
-        self.ceiling(time, self.trace().ranks.len())
+        self.ceiling(time, self.ranks)
     }
 
     /// Whether anything is known of a device; without, nobody can say that it idled.
     pub(crate) fn has_device(&self) -> bool {
         !self.tables.totals.devices.is_empty()
+    }
+
+    /// Whether the scope leaves out all of the device work that the trace has: then nothing is wrong with the recording.
+    pub(crate) fn has_work_outside_scope(&self) -> bool {
+        !self.has_device() && !self.tables.scope.is_whole() && !self.trace().activities.is_empty()
     }
 
     /// What is said after host time in which no device was busy.

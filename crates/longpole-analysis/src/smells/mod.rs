@@ -212,6 +212,7 @@ impl Found {
 const KINDS: &[&SmellKind] = &[
     &recording::CUT_FILE,
     &recording::EMPTY,
+    &recording::NOTHING_IN_SCOPE,
     &recording::RECORD_CUDA,
     &recording::GRAPH_CAPTURE,
     &recording::KERNELS_MISSING,
@@ -265,7 +266,8 @@ pub(crate) fn suspects(facts: &Facts<'_, '_>) -> Suspects {
         |at| (found[at].0.code, experiment(found[at].0, &found[at].1)),
     );
     // Where nothing can be judged, nothing is: only what the recording lacks, start-up, and the like are listed.
-    let unjudged = found.iter().any(|(kind, _)| matches!(kind.code, "empty" | "record_cuda" | "graph_capture" | "too_little"));
+    let unjudged =
+        found.iter().any(|(kind, _)| matches!(kind.code, "empty" | "nothing_in_scope" | "record_cuda" | "graph_capture" | "too_little"));
     found.retain(|(kind, _)| match kind.stage {
         Stage::Fallback => kind.code == next_code,
         Stage::Cause | Stage::Unattributed | Stage::Host | Stage::ManyKernels | Stage::Operator | Stage::Kernel => {

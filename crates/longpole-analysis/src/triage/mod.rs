@@ -125,7 +125,7 @@ pub(crate) struct Tables<'a, 't> {
 
 /// The first pass over a scope.
 pub fn triage(index: &TraceIndex<'_>, scope: &Scope, options: &TriageOptions) -> Triage {
-    let hardware = hardware(index.trace());
+    let hardware = hardware(index.trace(), scope);
     // All tables need the links, and only the links need work; the tables then fill two threads about evenly.
     index.links();
     let ((mut totals, families, kernels), (ops, ranges)) = rayon::join(
@@ -153,8 +153,8 @@ pub fn triage(index: &TraceIndex<'_>, scope: &Scope, options: &TriageOptions) ->
     Triage { hardware, totals, ops, families, kernels, ranges, smells, questions, host_clock, report }
 }
 
-/// The devices a trace describes or uses, and its software versions.
-fn hardware(trace: &Trace) -> Hardware {
+/// The devices in scope that a trace describes or uses, and its software versions.
+fn hardware(trace: &Trace, scope: &Scope) -> Hardware {
     let mut active = vec![false; trace.devices.len()];
     for lane in &trace.activities.lane {
         active[trace.lanes[lane.index()].device.index()] = true;
@@ -163,6 +163,7 @@ fn hardware(trace: &Trace) -> Hardware {
         .devices
         .iter()
         .enumerate()
+        .filter(|&(at, _)| scope.includes_device(trace, DeviceId::from_index(at)))
         .filter(|(at, device)| active[*at] || device.properties != longpole_trace::DeviceProperties::default())
         .map(|(at, device)| HardwareDevice {
             id: device.ordinal,
