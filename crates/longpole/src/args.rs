@@ -249,7 +249,8 @@ pub(crate) struct ScopeFlags {
     /// Only inside ranges of this name (a trailing * takes all that begin so)
     #[arg(long, value_name = "NAME", help_heading = "Scope")]
     range: Option<String>,
-    /// Only one step, by number
+    /// Only one step: ProfilerStep#K, else the K-th (from 0) instance of the range repeated most, else the K-th graph launch; a range
+    /// around a collective or inside an operator is no step
     #[arg(long, value_name = "K", help_heading = "Scope")]
     step: Option<u64>,
     /// Only a window after the first event, e.g. 10ms..1.5s or 200.. (unit ms if not given)

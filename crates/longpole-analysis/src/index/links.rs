@@ -47,6 +47,9 @@ pub struct Links {
     owner: Vec<u32>,
     /// One bit an API call.
     launched: Vec<u64>,
+    /// One bit an API call: launch calls, and those of them that were captured only.
+    launches: Vec<u64>,
+    captured: Vec<u64>,
     counts: LinkCounts,
 }
 
@@ -57,6 +60,8 @@ impl Links {
             call: Vec::with_capacity(count),
             owner: Vec::with_capacity(count),
             launched: vec![0; trace.api_calls.len().div_ceil(64)],
+            launches: vec![0; trace.api_calls.len().div_ceil(64)],
+            captured: vec![0; trace.api_calls.len().div_ceil(64)],
             counts: LinkCounts::default(),
         };
         let lane_ranks: Vec<u32> = (0..trace.lanes.len()).map(|lane| trace.lane_rank(LaneId::from_index(lane))).collect();
@@ -105,6 +110,7 @@ impl Links {
             match *kinds[name.index()].get_or_insert_with(|| CallKind::of(trace.strings.get(name))) {
                 CallKind::Launch => {
                     self.counts.launches += 1;
+                    self.launches[call / 64] |= 1 << (call % 64);
                     if !self.has_activity(ApiCallId::from_index(call)) {
                         without_activity.push(call);
                     }
@@ -115,9 +121,13 @@ impl Links {
             }
         }
         captures.sort();
-        let captured = without_activity.iter().filter(|&&call| captures.include(calls.thread[call], calls.start[call])).count();
-        self.counts.captured_launches = captured as u64;
-        self.counts.launches_without_activity = (without_activity.len() - captured) as u64;
+        for &call in &without_activity {
+            if captures.include(calls.thread[call], calls.start[call]) {
+                self.captured[call / 64] |= 1 << (call % 64);
+                self.counts.captured_launches += 1;
+            }
+        }
+        self.counts.launches_without_activity = without_activity.len() as u64 - self.counts.captured_launches;
     }
 
     fn launched_calls(&self) -> impl Iterator<Item = usize> {
@@ -149,6 +159,16 @@ impl Links {
     /// Whether an API call launched any recorded activity.
     pub fn has_activity(&self, call: ApiCallId) -> bool {
         self.launched[call.index() / 64] >> (call.index() % 64) & 1 == 1
+    }
+
+    /// Whether an API call is one of [`LinkCounts::launches`].
+    pub fn is_launch(&self, call: ApiCallId) -> bool {
+        self.launches[call.index() / 64] >> (call.index() % 64) & 1 == 1
+    }
+
+    /// Whether an API call is one of [`LinkCounts::captured_launches`].
+    pub fn is_captured(&self, call: ApiCallId) -> bool {
+        self.captured[call.index() / 64] >> (call.index() % 64) & 1 == 1
     }
 
     /// What did not fit.

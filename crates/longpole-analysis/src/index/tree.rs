@@ -104,6 +104,11 @@ impl<'t> HostTree<'t> {
         }
     }
 
+    /// Whether a node is an operator.
+    pub fn is_op(&self, node: NodeId) -> bool {
+        (self.first_op..self.first_api).contains(&self.row[node.index()])
+    }
+
     /// The node around a node.
     pub fn parent(&self, node: NodeId) -> Option<NodeId> {
         some_node(self.parent[node.index()])

@@ -71,7 +71,27 @@ pub(crate) fn wraps(row: &RangeRow, rows: &[RangeRow]) -> bool {
 
 /// Ranges that libraries open on their own are not what the user calls a step.
 pub(crate) fn is_users(range: &str) -> bool {
-    !["nccl:", "## Call CompiledFxGraph", "Torch-Compiled Region"].iter().any(|prefix| range.starts_with(prefix))
+    const LIBRARIES: &[&str] = &["## Call CompiledFxGraph", "Torch-Compiled Region", "FullyShardedDataParallel.", "FSDP::"];
+    !is_communication(range) && !LIBRARIES.iter().any(|prefix| range.starts_with(prefix))
+}
+
+/// Ranges around a collective or a message, by the prefix that names their backend.
+pub(crate) fn is_communication(range: &str) -> bool {
+    const BACKENDS: &[&str] = &[
+        "nccl:",
+        "rccl:",
+        "gloo:",
+        "mpi:",
+        "ucc:",
+        "xccl:",
+        "hccl:",
+        "cncl:",
+        "mccl:",
+        "c10d::",
+        "_c10d_functional::",
+        "record_param_comms",
+    ];
+    BACKENDS.iter().any(|prefix| range.starts_with(prefix))
 }
 
 /// The ranges of a scope, depth first, in order of first occurrence.
@@ -94,7 +114,7 @@ pub fn range_table(index: &TraceIndex<'_>, scope: &Scope) -> Vec<RangeRow> {
         of_thread[instance.thread.index()].push(at as u32);
     }
     let launches = launches_by_thread(index, scope);
-    let workers = autograd_workers(trace);
+    let workers = autograd_workers(index);
     for thread in 0..of_thread.len() {
         if of_thread[thread].is_empty() {
             continue;

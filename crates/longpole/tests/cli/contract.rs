@@ -111,6 +111,9 @@ fn a_cut_file_is_read_as_far_as_it_goes_and_says_so() {
     assert_eq!(report.stdout.lines().count(), 5);
     assert!(report.stdout.lines().next().is_some_and(|line| line.contains("[trust partial: ")), "{}", report.stdout);
     assert!(report.stderr.starts_with("trust   partial: "), "{}", report.stderr);
+    for claim in ["of wall (", "host-bound", "ProfilerActivity"] {
+        assert!(!report.stdout.contains(claim) && report.stdout.contains("the file was cut"), "{}", report.stdout);
+    }
     assert_eq!(run(&[path, "--report-only", "--quiet"]).stderr, "");
 
     let csv = run(&["ops", path, "--csv"]);
