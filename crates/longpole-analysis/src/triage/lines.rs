@@ -6,7 +6,7 @@ use super::{Hardware, HardwareDevice, Tables};
 use crate::families::Family;
 use crate::ops::{OpRow, OpRowKind};
 use crate::phrases::{clip, count, counted, list, percent, percent_of, time};
-use crate::ranges::{RangeRow, is_users, wraps};
+use crate::ranges::{RangeRow, is_users, wrapping};
 use crate::smells::Evidence;
 
 /// What ran, as far as ranges, shapes and launches say.
@@ -34,7 +34,8 @@ fn ranges(tables: &Tables<'_, '_>) -> Option<String> {
     const SHOWN: usize = 4;
     const ROOM: usize = 90;
     let rows = tables.ranges;
-    let own: Vec<&RangeRow> = rows.iter().filter(|row| is_users(&row.name) && !wraps(row, rows)).collect();
+    let own: Vec<&RangeRow> =
+        rows.iter().zip(wrapping(rows)).filter(|(row, wraps)| is_users(&row.name) && !wraps).map(|(row, _)| row).collect();
     let mut text = String::new();
     let mut shown = 0;
     for row in own.iter().take(SHOWN) {
