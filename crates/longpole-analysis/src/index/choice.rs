@@ -69,7 +69,11 @@ impl Sorted {
             let len = self.with_id[from..].partition_point(|&(other, ..)| other == id);
             &self.with_id[from..from + len]
         });
-        if of_operator.is_empty() { last_until(&self.all, start, |&call| call) } else { last_until(of_operator, start, |&(_, at, call)| (at, call)) }
+        if of_operator.is_empty() {
+            last_until(&self.all, start, |&call| call)
+        } else {
+            last_until(of_operator, start, |&(_, at, call)| (at, call))
+        }
     }
 }
 
