@@ -5,7 +5,7 @@ use longpole_trace::{Interval, Ns};
 
 use crate::families::Family;
 use crate::phrases::{clip, counted, fine_percent, fraction, percent, percent_of, time};
-use crate::ranges::{RangeRow, is_users, wraps};
+use crate::ranges::{RangeRow, is_users, wrapping};
 use crate::smells::{CRITICAL_COPY_SHARE, DENSE_SHARE, Fact, FactValue, Facts, HOST_ALONE_SHARE, PACKED_SHARE};
 
 /// An answered question.
@@ -135,10 +135,10 @@ fn host_and_gpu(facts: &Facts<'_, '_>) -> Answer {
         return Answer::new(UNKNOWN, "cannot be known: no operators and no ranges were recorded (ProfilerActivity.CPU records them)");
     }
     let host = &facts.evidence.host_work;
-    let rows = || facts.tables.ranges.iter().filter(|row| is_users(&row.name) && row.gpu_busy_ns.is_some());
+    let rows = facts.tables.ranges.iter().zip(wrapping(facts.tables.ranges)).filter(|(_, wraps)| !wraps).map(|(row, _)| row);
     let busy_of = |row: &RangeRow| Some(fraction(row.gpu_busy_ns?, row.gpu_span_ns?));
     let mut worst: Vec<&RangeRow> =
-        rows().filter(|row| fraction(row.cpu_ns, facts.wall) >= 0.05 && !wraps(row, facts.tables.ranges)).collect();
+        rows.filter(|row| is_users(&row.name) && row.gpu_busy_ns.is_some() && fraction(row.cpu_ns, facts.wall) >= 0.05).collect();
     worst.sort_by_key(|row| std::cmp::Reverse(row.cpu_ns - row.gpu_busy_ns.unwrap_or_default()));
     worst.truncate(3);
     let each: Vec<String> = worst

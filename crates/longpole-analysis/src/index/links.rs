@@ -4,6 +4,7 @@ use longpole_trace::{ActivityId, ApiCallId, HostOpId, LaneId, Ns, Trace};
 
 use super::NONE;
 use super::captures::{CallKind, Captures};
+use super::choice::Chooser;
 use super::join::{self, KeyMap};
 use super::tree::{HostTree, NodeId};
 
@@ -65,12 +66,13 @@ impl Links {
             counts: LinkCounts::default(),
         };
         let lane_ranks: Vec<u32> = (0..trace.lanes.len()).map(|lane| trace.lane_rank(LaneId::from_index(lane))).collect();
+        let mut chooser = Chooser::new(trace, by_correlation);
         let mut by_external_id = None;
         // Activities of one graph launch mostly follow each other, so the owner of the last call is kept.
         let mut last = (NONE, None);
         for row in 0..count {
             let rank = lane_ranks[trace.activities.lane[row].index()];
-            let call = trace.activities.correlation(row).and_then(|key| choose(trace, by_correlation, rank, key, row));
+            let call = trace.activities.correlation(row).and_then(|key| chooser.choose(rank, key, row));
             let mut owner = None;
             if let Some(call) = call {
                 links.launched[call as usize / 64] |= 1 << (call % 64);
@@ -175,20 +177,4 @@ impl Links {
     pub fn counts(&self) -> LinkCounts {
         self.counts
     }
-}
-
-/// The call of this rank and correlation number that launched activity `row`.
-fn choose(trace: &Trace, by_correlation: &KeyMap, rank: u32, key: u64, row: usize) -> Option<u32> {
-    let last = by_correlation.last(rank, key)?;
-    if by_correlation.before(last).is_none() {
-        return Some(last);
-    }
-    let external_id = trace.activities.external_id(row);
-    let start = trace.activities.start[row];
-    std::iter::successors(Some(last), |&call| by_correlation.before(call)).max_by_key(|&call| {
-        let (call, calls) = (call as usize, &trace.api_calls);
-        let same_operator = external_id.is_some() && calls.external_id(call) == external_id;
-        let ahead = calls.start[call] - start;
-        (same_operator, ahead <= Ns::ZERO, if ahead <= Ns::ZERO { ahead } else { Ns::ZERO - ahead })
-    })
 }

@@ -63,10 +63,21 @@ struct DeviceWork {
     busy: Ns,
 }
 
-/// A range that is called once and spends nearly all its time in one range inside is a loop around steps.
-pub(crate) fn wraps(row: &RangeRow, rows: &[RangeRow]) -> bool {
-    let is_inside = |inner: &&RangeRow| inner.parents.last() == Some(&row.name) && inner.parents[..inner.parents.len() - 1] == row.parents;
-    row.calls == 1 && rows.iter().filter(is_inside).any(|inner| is_users(&inner.name) && inner.cpu_ns.get() >= row.cpu_ns.get() / 10 * 9)
+/// Which rows are a loop around steps: called once, and nearly all their time is spent in one range inside. Rows are in nesting order,
+/// and one pass answers for all, since a trace may name every request differently.
+pub(crate) fn wrapping(rows: &[RangeRow]) -> Vec<bool> {
+    let mut wraps = vec![false; rows.len()];
+    let mut around: Vec<usize> = Vec::new();
+    for (at, inner) in rows.iter().enumerate() {
+        while around.pop_if(|outer| rows[*outer].parents.len() >= inner.parents.len()).is_some() {}
+        if let (Some(&outer), Some((parent, grandparents))) = (around.last(), inner.parents.split_last()) {
+            let row = &rows[outer];
+            let is_inside = row.name == *parent && row.parents == grandparents;
+            wraps[outer] |= row.calls == 1 && is_inside && is_users(&inner.name) && inner.cpu_ns.get() >= row.cpu_ns.get() / 10 * 9;
+        }
+        around.push(at);
+    }
+    wraps
 }
 
 /// Ranges that libraries open on their own are not what the user calls a step.

@@ -379,14 +379,11 @@ fn loader_intervals(tables: &Tables<'_, '_>) -> Vec<IntervalSet> {
 
 fn communication_by_rank(tables: &Tables<'_, '_>) -> Vec<(u32, Ns)> {
     let trace = tables.index.trace();
-    let mut by_rank: Vec<(u32, Ns)> = Vec::new();
+    let mut sums = std::collections::BTreeMap::<u32, Ns>::new();
     for device in &tables.totals.devices {
-        let rank = rank_number(trace, device.device);
-        match by_rank.iter_mut().find(|(known, _)| *known == rank) {
-            Some((_, time)) => *time += device.comm_busy_ns,
-            None => by_rank.push((rank, device.comm_busy_ns)),
-        }
+        *sums.entry(rank_number(trace, device.device)).or_default() += device.comm_busy_ns;
     }
+    let mut by_rank: Vec<(u32, Ns)> = sums.into_iter().collect();
     by_rank.sort_by_key(|&(rank, time)| (std::cmp::Reverse(time), rank));
     if by_rank.len() > 1 { by_rank } else { Vec::new() }
 }

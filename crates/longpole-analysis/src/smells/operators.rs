@@ -145,13 +145,11 @@ fn memory_traffic(facts: &Facts<'_, '_>) -> Option<Found> {
         return None;
     }
     let calls: u64 = rows().map(|row| row.calls).sum();
-    let mut owners: Vec<(&str, Ns)> = Vec::new();
+    let mut sums: hashbrown::HashMap<&str, Ns, foldhash::fast::FixedState> = hashbrown::HashMap::default();
     for owner in rows().flat_map(|row| &row.owners) {
-        match owners.iter_mut().find(|(name, _)| *name == owner.name) {
-            Some((_, time)) => *time += owner.cuda_ns,
-            None => owners.push((&owner.name, owner.cuda_ns)),
-        }
+        *sums.entry(&owner.name).or_default() += owner.cuda_ns;
     }
+    let mut owners: Vec<(&str, Ns)> = sums.into_iter().collect();
     owners.sort_by_key(|&(name, time)| (std::cmp::Reverse(time), name));
     let (owner, owner_time) = *owners.first()?;
     let trace = facts.trace();

@@ -1,12 +1,14 @@
 //! The first four lines of the report.
 
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use longpole_trace::Ns;
 
 use super::{Hardware, HardwareDevice, Tables};
 use crate::families::Family;
 use crate::ops::{OpRow, OpRowKind};
 use crate::phrases::{clip, count, counted, list, percent, percent_of, time};
-use crate::ranges::{RangeRow, is_users, wraps};
+use crate::ranges::{RangeRow, is_users, wrapping};
 use crate::smells::Evidence;
 
 /// What ran, as far as ranges, shapes and launches say.
@@ -41,7 +43,8 @@ fn ranges(tables: &Tables<'_, '_>) -> Option<String> {
     const SHOWN: usize = 4;
     const ROOM: usize = 90;
     let rows = tables.ranges;
-    let own: Vec<&RangeRow> = rows.iter().filter(|row| is_users(&row.name) && !wraps(row, rows)).collect();
+    let own: Vec<&RangeRow> =
+        rows.iter().zip(wrapping(rows)).filter(|(row, wraps)| is_users(&row.name) && !wraps).map(|(row, _)| row).collect();
     let mut text = String::new();
     let mut shown = 0;
     let ranks = tables.scope.ranks(tables.index.trace());
@@ -223,21 +226,34 @@ impl PerRank {
     }
 }
 
+/// Kinds of devices that the report lists; the line is one of five.
+const MOST_DEVICES: usize = 8;
+
 /// Which devices, and the software versions.
 pub(super) fn hardware(hardware: &Hardware, platform: &str, is_cut: bool) -> String {
     let active: Vec<&HardwareDevice> = hardware.devices.iter().filter(|device| device.active).collect();
     let idle = hardware.devices.len() - active.len();
     let shown: Vec<&HardwareDevice> = if active.is_empty() { hardware.devices.iter().collect() } else { active.clone() };
+    // Traces of one process often describe the devices as the process numbers them, and use them as the system does.
+    let described = hardware.devices.iter().find_map(|other| other.name.as_ref());
+    let described = described.map_or_else(String::new, |name| format!(", {} described", clip(name)));
     let mut groups: Vec<(String, usize)> = Vec::new();
+    let mut known: HashMap<String, usize, FixedState> = HashMap::default();
     for device in &shown {
-        let text = device_text(device, hardware);
-        match groups.iter_mut().find(|(known, _)| *known == text) {
+        let text = device_text(device, &described);
+        let at = *known.entry(text.clone()).or_insert(groups.len());
+        match groups.get_mut(at) {
             Some((_, number)) => *number += 1,
             None => groups.push((text, 1)),
         }
     }
+    let unlisted: usize = groups.iter().skip(MOST_DEVICES).map(|(_, number)| number).sum();
+    groups.truncate(MOST_DEVICES);
     let mut parts: Vec<String> =
         groups.into_iter().map(|(text, number)| if number > 1 { format!("{number} x {text}") } else { text }).collect();
+    if unlisted > 0 {
+        parts.push(format!("{} of other kinds", counted(unlisted as u64, "device")));
+    }
     if parts.is_empty() {
         parts.push("device not recorded".to_owned());
     } else if is_cut {
@@ -256,19 +272,14 @@ pub(super) fn hardware(hardware: &Hardware, platform: &str, is_cut: bool) -> Str
     parts.join("; ")
 }
 
-fn device_text(device: &HardwareDevice, hardware: &Hardware) -> String {
+fn device_text(device: &HardwareDevice, described: &str) -> String {
     let mut facts = Vec::new();
     facts.extend(device.sm_count.map(|count| format!("{count} SMs")));
     facts.extend(device.memory_bytes.map(|bytes| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))));
     let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
     match &device.name {
         Some(name) => format!("{}{facts}", clip(name)),
-        None if facts.is_empty() => {
-            // Traces of one process often describe the devices as the process numbers them, and use them as the system does.
-            let described = hardware.devices.iter().find_map(|other| other.name.as_ref());
-            let described = described.map_or_else(String::new, |name| format!(", {} described", clip(name)));
-            format!("device {} not described{described}", device.id)
-        }
+        None if facts.is_empty() => format!("device {} not described{described}", device.id),
         None => format!("unnamed device{facts}"),
     }
 }

@@ -211,11 +211,11 @@ fn names_from_a_trace_cannot_act_on_the_reader() {
     let event = r#"{"ph":"X","cat":"cpu_op","name":"=cmd\u001b[31m|<b>\u202e`\n","pid":1,"tid":1,"ts":1,"dur":5}"#;
     let trace = format!(r#"{{"traceEvents":[{event}]}}"#);
     let print = |args: &[&str]| run_with(&[&["ops", "-"], args].concat(), trace.as_bytes()).stdout;
-    for out in [print(&[]), print(&["--markdown"])] {
+    for out in [print(&[]), print(&["--markdown"]), print(&["--csv"])] {
         assert!(!out.contains(['\x1b', '\u{202e}']) && out.contains("\\n"), "{out}");
     }
     assert!(print(&["--markdown"]).contains("\\|&lt;b&gt;"), "{}", print(&["--markdown"]));
-    assert!(print(&["--csv"]).contains("\"'=cmd"), "{}", print(&["--csv"]));
+    assert!(print(&["--csv"]).contains("\n'=cmd\\u{1b}[31m"), "{}", print(&["--csv"]));
     assert_eq!(validate(&print(&["--json"]))["ops"][0]["name"], "=cmd\u{1b}[31m|<b>\u{202e}`\n");
 }
 
