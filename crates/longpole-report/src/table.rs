@@ -2,6 +2,9 @@
 
 use longpole_trace::Ns;
 
+/// Said in place of a table of which `--filter` left nothing.
+pub(crate) const NOTHING_MATCHES: &str = "no row matches --filter";
+
 /// What the cells of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -28,7 +31,8 @@ pub struct Column {
     pub title: &'static str,
     /// What its cells are.
     pub kind: Kind,
-    /// Left out of narrow text in this order, lowest first; `None` always stays.
+    /// Left out of narrow text in this order, lowest first; `None` always stays. Up to [`Column::LIGHT`] it goes before a name is
+    /// cut to its last.
     pub drop: Option<u8>,
     /// Said once, instead of the column, when none of its cells has a value.
     pub absent: Option<&'static str>,
@@ -36,20 +40,33 @@ pub struct Column {
     pub csv_only: bool,
     /// Columns of one group are compared with each other and share a unit.
     pub unit_group: Option<&'static str>,
-    /// Text is not cut below this while other columns can be left out.
+    /// Text is not cut below this while columns of little weight can be left out.
     pub min_width: usize,
+    /// Text is not cut below this while any column can be left out.
+    pub floor: usize,
 }
 
 impl Column {
+    /// The last place in the order of leaving out that counts as of little weight.
+    pub(crate) const LIGHT: u8 = 5;
+
     /// A column that is always shown.
     pub const fn new(key: &'static str, title: &'static str, kind: Kind) -> Self {
-        Self { key, title, kind, drop: None, absent: None, csv_only: false, unit_group: None, min_width: 16 }
+        Self { key, title, kind, drop: None, absent: None, csv_only: false, unit_group: None, min_width: 16, floor: 16 }
     }
 
     /// A column of names that stays readable on narrow terminals.
     #[must_use]
     pub const fn at_least(mut self, columns: usize) -> Self {
         self.min_width = columns;
+        self.floor = columns;
+        self
+    }
+
+    /// A column of names that gives way further before a column of weight is left out.
+    #[must_use]
+    pub const fn not_below(mut self, columns: usize) -> Self {
+        self.floor = columns;
         self
     }
 
@@ -166,6 +183,10 @@ pub struct Table {
     pub total: Option<Row>,
     /// Rows left out by `--limit`.
     pub hidden: usize,
+    /// Rows left out by `--filter`.
+    pub filtered_out: usize,
+    /// Why there may be no rows, said when there are none.
+    pub empty: Option<&'static str>,
     /// Sentences below the table.
     pub notes: Vec<String>,
 }
@@ -176,6 +197,24 @@ impl Table {
         let limit = limit.unwrap_or(self.rows.len()).min(self.rows.len());
         self.hidden += self.rows.len() - limit;
         self.rows.truncate(limit);
+    }
+
+    /// Keeps a column however narrow the terminal is: the one that the rows are sorted by.
+    pub fn keep(&mut self, key: &str) {
+        for column in self.columns.iter_mut().filter(|column| column.key == key) {
+            column.drop = None;
+        }
+    }
+
+    /// What is said in place of a table without rows, and why there are none.
+    pub(crate) fn nothing(&self) -> (String, Option<&'static str>) {
+        if self.filtered_out > 0 {
+            let without = crate::units::count(self.filtered_out as u64);
+            let rows = if self.filtered_out == 1 { "row" } else { "rows" };
+            (format!("{NOTHING_MATCHES} ({without} {rows} without it)"), None)
+        } else {
+            (format!("no {} in scope", self.noun), self.empty)
+        }
     }
 
     /// Columns shown to people, and the reasons for those that hold nothing.

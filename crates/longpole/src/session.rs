@@ -34,6 +34,7 @@ pub(crate) struct Session<'a> {
     source: Source,
     trust: Trust,
     watch: Stopwatch,
+    filtered_out: usize,
 }
 
 impl<'a> Session<'a> {
@@ -53,7 +54,7 @@ impl<'a> Session<'a> {
         add_found_problems(&index, &mut problems);
         let source = Source { path: source.path, format: source.format.to_owned(), bytes: source.bytes, events };
         let (trust, options) = (Trust::new(&problems), terminal::text_options(common));
-        Ok(Self { index, scope, options, common, spec, source, trust, watch })
+        Ok(Self { index, scope, options, common, spec, source, trust, watch, filtered_out: 0 })
     }
 
     /// What stands above every report.
@@ -81,15 +82,17 @@ impl<'a> Session<'a> {
     }
 
     /// Drops rows whose name does not match `--filter`.
-    pub(crate) fn filter<T>(&self, rows: &mut Vec<T>, matches: impl Fn(&Regex, &T) -> bool) {
+    pub(crate) fn filter<T>(&mut self, rows: &mut Vec<T>, matches: impl Fn(&Regex, &T) -> bool) {
         if let Some(regex) = &self.common.filter {
+            let before = rows.len();
             rows.retain(|row| matches(regex, row));
+            self.filtered_out += before - rows.len();
         }
     }
 
-    /// True when `--filter` is given.
-    pub(crate) fn is_filtered(&self) -> bool {
-        self.common.filter.is_some()
+    /// The pattern of `--filter`, if one is given.
+    pub(crate) fn pattern(&self) -> Option<&'a str> {
+        self.common.filter.as_ref().map(Regex::as_str)
     }
 
     /// Notes that the result is there.
@@ -97,8 +100,12 @@ impl<'a> Session<'a> {
         self.watch.has_analysed();
     }
 
-    /// Prints a table as text, Markdown or CSV.
-    pub(crate) fn print_table(&self, mut table: Table) -> Result<(), Failure> {
+    /// Prints a table as text, Markdown or CSV. The column that it is sorted by stays, however narrow the terminal.
+    pub(crate) fn print_table(&self, mut table: Table, sorted_by: Option<&str>) -> Result<(), Failure> {
+        if let Some(column) = sorted_by {
+            table.keep(column);
+        }
+        table.filtered_out = self.filtered_out;
         table.truncate(self.limit());
         match self.format() {
             Format::Csv => {

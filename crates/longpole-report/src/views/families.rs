@@ -27,5 +27,5 @@ pub fn families(rows: &[FamilyRow]) -> Table {
         shares.filter(|_| !rows.is_empty()).map_or(Value::Blank, Value::Share),
         Value::Blank,
     ]);
-    Table { noun: "families", columns, rows: body, total: Some(total), hidden: 0, notes: Vec::new() }
+    Table { noun: "families", columns, rows: body, total: Some(total), hidden: 0, filtered_out: 0, empty: None, notes: Vec::new() }
 }

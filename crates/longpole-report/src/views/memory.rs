@@ -19,10 +19,10 @@ pub fn memory(table: &MemoryTable) -> Table {
         Column::new("place", "memory", Kind::Text),
         Column::new("calls", "calls", Kind::Count).droppable(1),
         Column::new("allocations", "allocations", Kind::Count).droppable(2),
-        Column::new("allocated_bytes", "allocated", Kind::Bytes),
-        Column::new("freed_bytes", "freed", Kind::Bytes),
-        Column::new("net_bytes", "net", Kind::Bytes),
-        Column::new("peak_bytes", "peak", Kind::Bytes),
+        Column::new("allocated_bytes", "allocated", Kind::Bytes).droppable(6),
+        Column::new("freed_bytes", "freed", Kind::Bytes).droppable(3),
+        Column::new("net_bytes", "net", Kind::Bytes).droppable(4),
+        Column::new("peak_bytes", "peak", Kind::Bytes).droppable(5),
     ];
     let place = |place| match place {
         MemoryPlace::Host => "host",
@@ -62,8 +62,5 @@ pub fn memory(table: &MemoryTable) -> Table {
         let reserved = table.peak_reserved_bytes.map_or_else(String::new, |r| format!(", reserved {}", bytes(signed(r))));
         notes.push(format!("largest total the device allocator reported: allocated {}{reserved}", bytes(signed(peak))));
     }
-    if table.rows.is_empty() {
-        notes.push(super::NO_MEMORY.to_owned());
-    }
-    Table { noun: "allocations", columns, rows, total: Some(total), hidden: 0, notes }
+    Table { noun: "allocations", columns, rows, total: Some(total), hidden: 0, filtered_out: 0, empty: Some(super::NO_MEMORY), notes }
 }

@@ -21,11 +21,11 @@ pub fn ranges(rows: &[RangeRow], layout: RangeLayout) -> Table {
         Column::new("name", "range", Kind::Text).at_least(28),
         Column::new("parents", "parents", Kind::Text).in_csv_only(),
         Column::new("depth", "depth", Kind::Count).in_csv_only(),
-        Column::new("calls", "calls", Kind::Count),
-        Column::new("cpu_ns", "host", Kind::Time),
+        Column::new("calls", "calls", Kind::Count).droppable(4),
+        Column::new("cpu_ns", "host", Kind::Time).droppable(7),
         Column::new("gpu_span_ns", "GPU span", Kind::Time).in_unit_of("gpu").droppable(3).or_absent(NO_WORK),
-        Column::new("gpu_busy_ns", "GPU busy", Kind::Time).in_unit_of("gpu").or_absent(NO_WORK),
-        Column::new("gpu_idle_ns", "GPU idle", Kind::Time).in_unit_of("gpu").or_absent(NO_WORK),
+        Column::new("gpu_busy_ns", "GPU busy", Kind::Time).in_unit_of("gpu").droppable(6).or_absent(NO_WORK),
+        Column::new("gpu_idle_ns", "GPU idle", Kind::Time).in_unit_of("gpu").droppable(5).or_absent(NO_WORK),
         Column::new("gpu_busy_of_span_fraction", "busy", Kind::Share).droppable(1).or_absent(NO_WORK),
         Column::new("kernels", "kernels", Kind::Count).droppable(2),
     ];
@@ -50,7 +50,7 @@ pub fn ranges(rows: &[RangeRow], layout: RangeLayout) -> Table {
             Row { cells, depth: if layout == RangeLayout::Tree { row.parents.len() } else { 0 }, lines: Vec::new() }
         })
         .collect();
-    Table { noun: "ranges", columns, rows: body, total: None, hidden: 0, notes: Vec::new() }
+    Table { noun: "ranges", columns, rows: body, total: None, hidden: 0, filtered_out: 0, empty: None, notes: Vec::new() }
 }
 
 fn path(row: &RangeRow) -> String {

@@ -7,9 +7,9 @@ mod schema;
 
 use fixtures::{HOSTILE, cpu_only_table, families, fixture, kernels, memory, op_table, ranges, triage};
 use insta::assert_snapshot;
-use longpole_analysis::{GroupBy, OpTable};
+use longpole_analysis::{GroupBy, MemoryTable, OpTable};
 use longpole_report::views::RangeLayout;
-use longpole_report::{TextOptions, csv, markdown, report_lines, text, text_header, triage_markdown, triage_text, views, wire};
+use longpole_report::{Page, TextOptions, csv, markdown, report_lines, text, text_header, triage_markdown, triage_text, views, wire};
 use longpole_trace::{Ns, ProblemCode};
 
 const ALL_TROUBLE: &[(ProblemCode, u64)] = &[
@@ -133,12 +133,13 @@ fn the_header_grades_and_explains() {
 fn the_page() {
     let (trace, result) = triage();
     let fixture = fixture(ALL_TROUBLE);
+    let head = Page { limit: Some(3), ..Page::default() };
     for width in [80, 120, 200] {
-        let out = triage_text(&fixture.header(), &result, &trace, Some(3), &plain(width));
+        let out = triage_text(&fixture.header(), &result, &trace, &head, &plain(width));
         assert!(is_inert(&out));
         assert_snapshot!(format!("triage_{width}"), out);
     }
-    let out = triage_markdown(&fixture.header(), &result, &trace, Some(3));
+    let out = triage_markdown(&fixture.header(), &result, &trace, &head);
     assert!(is_inert(&out) && !out.contains("<script>"));
     assert_snapshot!("triage_markdown", out);
     let written = json_text(&wire::triage(&fixture.header(), &result, &trace));
@@ -152,7 +153,8 @@ fn the_page() {
 fn on_a_terminal_the_report_is_wrapped_between_words() {
     let (trace, result) = triage();
     let fixture = fixture(ALL_TROUBLE);
-    let out = triage_text(&fixture.header(), &result, &trace, Some(3), &TextOptions { wrap: true, ..plain(80) });
+    let head = Page { limit: Some(3), ..Page::default() };
+    let out = triage_text(&fixture.header(), &result, &trace, &head, &TextOptions { wrap: true, ..plain(80) });
     let report: Vec<_> = out.lines().skip_while(|line| !line.starts_with("Workload:")).collect();
     assert!(report.len() > 5, "{report:?}");
     assert!(report.iter().all(|line| line.chars().count() <= 80), "{report:?}");
@@ -172,6 +174,108 @@ fn the_report_is_five_lines_with_its_grade() {
     let partial = report_lines(&result, &fixture(ALL_TROUBLE).trust, &plain(80));
     assert!(partial.lines().next().is_some_and(|l| l.ends_with("[trust partial: data was lost, totals are lower bounds]")), "{partial}");
     assert!(good.lines().skip(1).eq(partial.lines().skip(1)));
+}
+
+/// The lines of a table, which all have to fit.
+fn fitting(table: &longpole_report::Table, width: usize) -> String {
+    let out = text(table, &plain(width));
+    for line in out.lines() {
+        assert!(line.chars().count() <= width, "{width}: {line}");
+    }
+    out
+}
+
+#[test]
+fn the_column_sorted_by_outlives_the_others() {
+    let heading = |mut table: longpole_report::Table, key: &str, width: usize| {
+        table.keep(key);
+        fitting(&table, width).lines().next().unwrap_or_default().to_owned()
+    };
+    let keys: [(&str, &str); 9] = [
+        ("calls", "calls"),
+        ("self_cpu_ns", "self CPU"),
+        ("cpu_ns", " CPU"),
+        ("self_cuda_ns", "self CUDA"),
+        ("cuda_ns", " CUDA"),
+        ("self_cuda_mem_bytes", "self CUDA mem"),
+        ("cuda_mem_bytes", " CUDA mem"),
+        ("self_cpu_mem_bytes", "self CPU mem"),
+        ("cpu_mem_bytes", " CPU mem"),
+    ];
+    for width in [50, 60, 80] {
+        for (key, title) in keys {
+            for by in [GroupBy::Name, GroupBy::Shape] {
+                assert!(heading(views::ops(&op_table(), by), key, width).contains(title), "{width} {key}");
+            }
+        }
+        for (key, title) in [("min_ns", "min"), ("median_ns", "median"), ("max_ns", "max"), ("calls", "calls"), ("cuda_ns", "CUDA")] {
+            assert!(heading(views::kernels(&kernels(), Ns(20_503_000), false), key, width).contains(title), "{width} {key}");
+        }
+        for (key, title) in [("allocations", "allocations"), ("freed_bytes", "freed"), ("net_bytes", "net"), ("peak_bytes", "peak")] {
+            assert!(heading(views::memory(&memory()), key, width).contains(title), "{width} {key}");
+        }
+        for (key, title) in [("gpu_span_ns", "GPU span"), ("gpu_idle_ns", "GPU idle"), ("kernels", "kernels"), ("cpu_ns", "host")] {
+            assert!(heading(views::ranges(&ranges(), RangeLayout::Tree), key, width).contains(title), "{width} {key}");
+        }
+    }
+}
+
+#[test]
+fn shapes_and_stacks_leave_room_for_names() {
+    let mut table = op_table();
+    table.rows[1].shapes = Some("[[1, 16, 1024, 128], [1, 8, 1024, 128], [1, 8, 1024, 128], [], []]".to_owned());
+    table.rows[0].stack = Some(vec![format!("model.py(12): {}", "forward".repeat(20))]);
+    for by in [GroupBy::Shape, GroupBy::Stack(3)] {
+        for width in [60, 80, 100, 120] {
+            let out = fitting(&views::ops(&table, by), width);
+            let name = out.lines().find(|line| line.starts_with("aten::_scaled")).expect("the long name");
+            let shown = name.split("  ").next().unwrap_or_default();
+            assert!(shown.chars().count() >= 24, "{width}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn stacks_that_were_not_recorded_are_said() {
+    let out = text(&views::ops(&op_table(), GroupBy::Stack(3)), &plain(100));
+    assert!(out.contains("stacks: not recorded (with_stack=True records them)"), "{out}");
+    assert!(!text(&views::ops(&op_table(), GroupBy::Name), &plain(100)).contains("stacks"));
+}
+
+#[test]
+fn a_filter_that_matches_nothing_is_named() {
+    let mut table = views::memory(&MemoryTable { rows: vec![], ..memory() });
+    assert!(text(&table, &plain(100)).contains("no allocations in scope") && text(&table, &plain(100)).contains("profile_memory=True"));
+    table.filtered_out = 3;
+    let out = text(&table, &plain(100));
+    assert!(out.starts_with("no row matches --filter (3 rows without it)\n") && !out.contains("profile_memory"), "{out}");
+    assert!(markdown(&table).starts_with("No row matches --filter (3 rows without it).\n"));
+}
+
+#[test]
+fn a_filter_leaves_the_totals_alone_and_the_page_says_so() {
+    let (trace, mut result) = triage();
+    let page = Page { filter: Some("^gemm$"), ..Page::default() };
+    let note = "--filter ^gemm$ applies to the tables; totals, suspects, questions and report are not filtered";
+    let out = triage_text(&fixture(&[]).header(), &result, &trace, &page, &plain(200));
+    assert!(out.contains(note) && !out.contains("no row matches"), "{out}");
+    result.ops.rows.clear();
+    result.families.clear();
+    result.ranges.clear();
+    let out = triage_text(&fixture(&[]).header(), &result, &trace, &page, &plain(200));
+    assert!(out.contains(note) && out.contains("no row matches --filter"), "{out}");
+    assert!(triage_markdown(&fixture(&[]).header(), &result, &trace, &page).contains("no row matches --filter"));
+}
+
+#[test]
+fn totals_of_several_devices_say_of_how_many() {
+    let (trace, mut result) = triage();
+    let head = Page { limit: Some(1), ..Page::default() };
+    let of_both = triage_text(&fixture(&[]).header(), &result, &trace, &head, &plain(200));
+    assert!(of_both.contains("% of wall × 2 devices") && of_both.contains("device work, summed over 2 devices"), "{of_both}");
+    result.totals.devices.truncate(1);
+    let of_one = triage_text(&fixture(&[]).header(), &result, &trace, &head, &plain(200));
+    assert!(!of_one.contains("2 devices") && !of_one.contains("summed"), "{of_one}");
 }
 
 #[test]
