@@ -6,7 +6,8 @@ use crate::table::{Kind, Table, Value};
 /// The whole table with a header row. Times are nanoseconds, sizes bytes, shares 0..1; there is no total line. A name that
 /// begins with `=`, `+`, `-`, `@`, a tab or a line break gets a leading apostrophe.
 pub fn csv(table: &Table) -> String {
-    let columns: Vec<_> = (0..table.columns.len()).filter(|&i| table.columns[i].kind != Kind::Bar).collect();
+    let columns: Vec<_> =
+        (0..table.columns.len()).filter(|&i| table.columns[i].kind != Kind::Bar && !table.columns[i].display_only).collect();
     let mut writer = csv::Writer::from_writer(Vec::new());
     let header = columns.iter().map(|&i| table.columns[i].key.to_owned()).collect::<Vec<_>>();
     // Writing records of one length to memory cannot fail; an error would leave an incomplete buffer, never a panic.

@@ -28,7 +28,7 @@ pub fn markdown(table: &Table) -> String {
         let _ = writeln!(out, "| {} |", titles.collect::<Vec<_>>().join(" | "));
         let rules = shown.iter().map(|&i| if table.columns[i].kind == Kind::Text { "---" } else { "---:" });
         let _ = writeln!(out, "| {} |", rules.collect::<Vec<_>>().join(" | "));
-        for (row, bold) in table.rows.iter().map(|row| (row, false)).chain(table.total.iter().map(|row| (row, true))) {
+        for (row, bold) in table.rows.iter().map(|row| (row, false)).chain(table.totals.iter().map(|row| (row, true))) {
             let cells = shown.iter().zip(&units).enumerate().map(|(at, (&i, unit))| {
                 let text = match &row.cells[i] {
                     Value::Text(text) => text_cell(text, row, at == 0),

@@ -106,7 +106,7 @@ pub fn ellipsis(text: &str, columns: usize) -> Cow<'_, str> {
 }
 
 /// Words that say what the number before them counts.
-const UNITS: [&str; 10] = ["%", "ms", "us", "ns", "s", "B", "KiB", "MiB", "GiB", "×"];
+const UNITS: [&str; 11] = ["%", "ms", "us", "ns", "s", "B", "KiB", "MiB", "GiB", "×", "times"];
 
 /// True when `word` is the unit of the number that `before` ends with, so that no line may end between the two.
 fn belongs_to(before: &str, word: &str) -> bool {

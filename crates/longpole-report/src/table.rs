@@ -38,6 +38,8 @@ pub struct Column {
     pub absent: Option<&'static str>,
     /// Only in CSV.
     pub csv_only: bool,
+    /// Not in CSV: what people read there is not the plain value.
+    pub display_only: bool,
     /// Columns of one group are compared with each other and share a unit.
     pub unit_group: Option<&'static str>,
     /// Text is not cut below this while columns of little weight can be left out.
@@ -52,7 +54,18 @@ impl Column {
 
     /// A column that is always shown.
     pub const fn new(key: &'static str, title: &'static str, kind: Kind) -> Self {
-        Self { key, title, kind, drop: None, absent: None, csv_only: false, unit_group: None, min_width: 16, floor: 16 }
+        Self {
+            key,
+            title,
+            kind,
+            drop: None,
+            absent: None,
+            csv_only: false,
+            display_only: false,
+            unit_group: None,
+            min_width: 16,
+            floor: 16,
+        }
     }
 
     /// A column of names that stays readable on narrow terminals.
@@ -88,6 +101,13 @@ impl Column {
     #[must_use]
     pub const fn or_absent(mut self, reason: &'static str) -> Self {
         self.absent = Some(reason);
+        self
+    }
+
+    /// A column for people, which stands for others that machines read.
+    #[must_use]
+    pub const fn not_in_csv(mut self) -> Self {
+        self.display_only = true;
         self
     }
 
@@ -179,8 +199,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Rows.
     pub rows: Vec<Row>,
-    /// Sums over all rows, those not shown included.
-    pub total: Option<Row>,
+    /// Sums over all rows, those not shown included; several where sums over all of them would mean nothing.
+    pub totals: Vec<Row>,
     /// Rows left out by `--limit`.
     pub hidden: usize,
     /// Rows left out by `--filter`.
@@ -223,7 +243,7 @@ impl Table {
         for (index, column) in self.columns.iter().enumerate().filter(|(_, column)| !column.csv_only) {
             let has_value = |row: &Row| row.cells[index].is_present();
             match column.absent {
-                Some(reason) if !self.rows.iter().any(has_value) && !self.total.iter().any(has_value) => {
+                Some(reason) if !self.rows.iter().any(has_value) && !self.totals.iter().any(has_value) => {
                     // An empty table has no values because it has no rows, which says nothing about the recording.
                     if !reasons.contains(&reason) && !self.rows.is_empty() {
                         reasons.push(reason);
@@ -239,7 +259,7 @@ impl Table {
     pub(crate) fn largest(&self, column: usize) -> u64 {
         let group = self.columns[column].unit_group;
         let shares = |&other: &usize| other == column || (group.is_some() && self.columns[other].unit_group == group);
-        let of = |other: usize| self.rows.iter().chain(&self.total).map(move |row: &Row| row.cells[other].magnitude());
+        let of = |other: usize| self.rows.iter().chain(&self.totals).map(move |row: &Row| row.cells[other].magnitude());
         (0..self.columns.len()).filter(shares).flat_map(of).max().unwrap_or(0)
     }
 }

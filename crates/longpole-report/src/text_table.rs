@@ -119,7 +119,7 @@ fn lay_out(table: &Table, column: usize) -> Laid {
     let cells: Vec<String> = table
         .rows
         .iter()
-        .chain(&table.total)
+        .chain(&table.totals)
         .map(|row| match &row.cells[column] {
             Value::Text(text) if first => format!("{}{}", "  ".repeat(row.depth), printable(text)),
             Value::Share(share) if heading.kind == Kind::Bar => bar(*share),
@@ -234,9 +234,11 @@ pub fn text(table: &Table, options: &TextOptions) -> String {
         let _ = writeln!(out, "{}", line(&laid, |l| l.cells[at].clone()));
         write_lines(&mut out, row, options);
     }
-    if table.total.is_some() {
+    if !table.totals.is_empty() {
         let _ = writeln!(out, "{rule}");
-        let _ = writeln!(out, "{}", style.bold(&line(&laid, |l| l.cells[table.rows.len()].clone())));
+    }
+    for at in 0..table.totals.len() {
+        let _ = writeln!(out, "{}", style.bold(&line(&laid, |l| l.cells[table.rows.len() + at].clone())));
     }
     for note in closing_notes(table, &absent, &dropped) {
         write_note(&mut out, &note, options);
@@ -275,7 +277,7 @@ mod tests {
         let row =
             |name: &str, calls, ns| Row::new(vec![Value::Text(name.to_owned()), Value::Count(calls), Value::Time(Ns(ns)), Value::Missing]);
         let rows = vec![row("漢字 operator with a very long name indeed", 1_234, 20_000_000), row("b\x1b[2J", 1, 1)];
-        Table { noun: "rows", columns, rows, total: None, hidden: 3, filtered_out: 0, empty: None, notes: vec![] }
+        Table { noun: "rows", columns, rows, totals: Vec::new(), hidden: 3, filtered_out: 0, empty: None, notes: vec![] }
     }
 
     #[test]

@@ -175,7 +175,7 @@ fn tables(triage: &Triage, page: &Page<'_>) -> Vec<(&'static str, Table)> {
 /// The page for a terminal.
 pub fn triage_text(header: &Header<'_>, triage: &Triage, trace: &Trace, page: &Page<'_>, options: &TextOptions) -> String {
     let style = options.style();
-    let mut out = text_header(header, options, true);
+    let mut out = text_header(header, options);
     let _ = writeln!(out, "\n{}", style.bold("Totals"));
     let lines = totals_lines(&triage.totals, trace);
     let label_width = lines.iter().map(|l| width(&l.label)).max().unwrap_or(0);
@@ -213,7 +213,7 @@ pub fn triage_text(header: &Header<'_>, triage: &Triage, trace: &Trace, page: &P
 
 /// The page as Markdown.
 pub fn triage_markdown(header: &Header<'_>, triage: &Triage, trace: &Trace, page: &Page<'_>) -> String {
-    let mut out = markdown_header(header, true);
+    let mut out = markdown_header(header);
     out.push_str("\n### Report\n\n");
     for (head, text) in report(triage, header.trust) {
         let _ = writeln!(out, "- **{head}** {}", markdown_text(&text));

@@ -1,7 +1,8 @@
 //! One trace, opened for one command: read, judged, scoped; then the result is printed.
 
-use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
 
 use longpole_analysis::{Scope, ScopeSpec, TraceIndex};
 use longpole_ingest::{ImportOptions, Imported, Input, Progress, import};
@@ -52,7 +53,8 @@ impl<'a> Session<'a> {
         let spec = common.scope.spec();
         let scope = Scope::resolve(&index, &spec).map_err(|error| Failure::Usage(error.to_string()))?;
         add_found_problems(&index, &mut problems);
-        let source = Source { path: source.path, format: source.format.to_owned(), bytes: source.bytes, events };
+        let source =
+            Source { path: source.path, format: source.format.to_owned(), bytes: source.bytes, compressed: is_compressed(common), events };
         let (trust, options) = (Trust::new(&problems), terminal::text_options(common));
         Ok(Self { index, scope, options, common, spec, source, trust, watch, filtered_out: 0 })
     }
@@ -112,9 +114,9 @@ impl<'a> Session<'a> {
                 self.trust_to_stderr();
                 self.print(&csv(&table))
             }
-            Format::Markdown => self.print(&format!("{}\n{}", markdown_header(&self.header(), false), markdown(&table))),
+            Format::Markdown => self.print(&format!("{}\n{}", markdown_header(&self.header()), markdown(&table))),
             Format::Text | Format::Json => {
-                self.print(&format!("{}\n{}", text_header(&self.header(), &self.options, false), text(&table, &self.options)))
+                self.print(&format!("{}\n{}", text_header(&self.header(), &self.options), text(&table, &self.options)))
             }
         }
     }
@@ -139,7 +141,7 @@ impl<'a> Session<'a> {
     pub(crate) fn trust_to_stderr(&self) {
         if self.trust.grade != Grade::Good && !self.common.quiet {
             let plain = TextOptions { color: false, wrap: false, ..self.options };
-            complain(text_trust(&self.trust, &plain, false).trim_end());
+            complain(text_trust(&self.trust, &plain).trim_end());
         }
     }
 
@@ -166,6 +168,24 @@ fn read(common: &Common, threads: usize) -> Result<Imported, Failure> {
         bar.finish();
     }
     imported.map_err(|error| Failure::Input(error.to_string()))
+}
+
+/// True when the input is a compressed file, or a directory that holds one. Of standard input it is not known afterwards.
+fn is_compressed(common: &Common) -> bool {
+    let starts_compressed = |path: &Path| {
+        let mut start = [0; 4];
+        let read = File::open(path).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
+        start[..read].starts_with(&[0x1f, 0x8b]) || start[..read].starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
+    };
+    let path = Path::new(&common.input);
+    if common.input == "-" {
+        return false;
+    }
+    match path.read_dir() {
+        Ok(mut entries) => entries.any(|entry| entry.is_ok_and(|entry| entry.path().is_file() && starts_compressed(&entry.path()))),
+        // A pipe is read once, by the import.
+        Err(_) => path.is_file() && starts_compressed(path),
+    }
 }
 
 /// What did not fit when host events were nested and device work was joined to launches, and what the profiler itself cost.

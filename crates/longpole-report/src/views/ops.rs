@@ -61,7 +61,7 @@ pub fn ops(table: &OpTable, by: GroupBy) -> Table {
     let rows: Vec<_> = table.rows.iter().map(row).collect();
     let cuda = sum(table.rows.iter().map(|r| r.self_cuda_ns));
     let mut total = vec![
-        total_label(rows.len(), "rows"),
+        total_label(rows.len(), "row", "rows"),
         Value::Blank,
         Value::time(sum(table.rows.iter().map(|r| r.self_cpu_ns))),
         Value::Blank,
@@ -82,5 +82,5 @@ pub fn ops(table: &OpTable, by: GroupBy) -> Table {
     if matches!(by, GroupBy::Stack(_)) && !table.rows.is_empty() && table.rows.iter().all(|op| op.stack.is_none()) {
         notes.push("stacks: not recorded (with_stack=True records them)".to_owned());
     }
-    Table { noun: "operators", columns, rows, total: Some(Row::new(total)), hidden: 0, filtered_out: 0, empty: None, notes }
+    Table { noun: "operators", columns, rows, totals: vec![Row::new(total)], hidden: 0, filtered_out: 0, empty: None, notes }
 }

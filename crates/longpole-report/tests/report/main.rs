@@ -123,9 +123,9 @@ fn families_ranges_and_memory_as_json() {
 
 #[test]
 fn the_header_grades_and_explains() {
-    assert_snapshot!("header_good", text_header(&fixture(&[]).header(), &plain(80), true));
-    assert_snapshot!("header_partial_100", text_header(&fixture(ALL_TROUBLE).header(), &plain(100), true));
-    let painted = text_header(&fixture(ALL_TROUBLE).header(), &TextOptions { color: true, ..plain(100) }, true);
+    assert_snapshot!("header_good", text_header(&fixture(&[]).header(), &plain(80)));
+    assert_snapshot!("header_partial_100", text_header(&fixture(ALL_TROUBLE).header(), &plain(100)));
+    let painted = text_header(&fixture(ALL_TROUBLE).header(), &TextOptions { color: true, ..plain(100) });
     assert!(painted.contains("\x1b[31mpartial\x1b[0m: data was lost"), "{painted}");
 }
 
@@ -276,6 +276,61 @@ fn totals_of_several_devices_say_of_how_many() {
     result.totals.devices.truncate(1);
     let of_one = triage_text(&fixture(&[]).header(), &result, &trace, &head, &plain(200));
     assert!(!of_one.contains("2 devices") && !of_one.contains("summed"), "{of_one}");
+}
+
+#[test]
+fn csv_cells_are_values_not_phrases() {
+    let out = csv(&views::kernels(&kernels(), Ns(20_503_000), false));
+    let mut lines = out.lines();
+    assert!(lines.next().is_some_and(|head| head.ends_with(",op,other_ops")), "{out}");
+    assert!(lines.next().is_some_and(|row| row.ends_with(",aten::mm,1")), "{out}");
+    assert!(text(&views::kernels(&kernels(), Ns(20_503_000), false), &plain(160)).contains("aten::mm +1"));
+    let paths = csv(&views::ranges(&ranges(), RangeLayout::Paths));
+    assert!(paths.lines().any(|row| row.starts_with("decode_step,decode_loop,1,")), "{paths}");
+    assert_eq!(paths, csv(&views::ranges(&ranges(), RangeLayout::Tree)), "the layout is for people");
+}
+
+#[test]
+fn memory_has_a_total_for_each_place() {
+    let out = text(&views::memory(&memory()), &plain(100));
+    let totals: Vec<Vec<&str>> = out.lines().filter(|l| l.starts_with("total of")).map(|l| l.split_whitespace().collect()).collect();
+    assert_eq!(totals.len(), 2, "{out}");
+    for (total, place) in totals.iter().zip(["device", "host"]) {
+        assert_eq!(total[4], place, "{out}");
+        let rows = memory().rows.iter().filter(|row| (row.place == longpole_trace::MemoryPlace::Host) == (place == "host")).count();
+        assert_eq!((total[2], total[3]), (rows.to_string().as_str(), if rows == 1 { "row" } else { "rows" }), "{out}");
+    }
+}
+
+#[test]
+fn one_of_anything_reads_right() {
+    for &code in ProblemCode::ALL {
+        for (count, said) in [(1, "(once"), (2, "(2 times")] {
+            let fixture = fixture(&[(code, count)]);
+            let out = text_header(&fixture.header(), &plain(400));
+            let whole = matches!(code, ProblemCode::Truncated | ProblemCode::DamagedCompression);
+            let Some(note) = fixture.trust.notes.first().filter(|note| note.is_worth_a_line()) else { continue };
+            let uncounted = count == 1 && (whole || note.severity == longpole_trace::Severity::Info);
+            assert_eq!(out.contains(said), !uncounted, "{out}");
+            assert!(!out.contains('×'), "{out}");
+        }
+    }
+}
+
+#[test]
+fn ranges_are_indented_below_what_is_shown() {
+    let rows = &ranges()[2..];
+    let out = text(&views::ranges(rows, RangeLayout::Tree), &plain(100));
+    assert!(out.lines().any(|line| line.starts_with("decode_step")), "{out}");
+    assert!(out.lines().any(|line| line.starts_with("  =evil")), "{out}");
+}
+
+#[test]
+fn the_size_of_what_was_compressed_is_said_to_be_that_of_its_content() {
+    let mut fixture = fixture(&[]);
+    assert!(text_header(&fixture.header(), &plain(200)).contains(" · 1.18 MiB uncompressed · "));
+    fixture.source.compressed = false;
+    assert!(text_header(&fixture.header(), &plain(200)).contains(" · 1.18 MiB · "));
 }
 
 #[test]
