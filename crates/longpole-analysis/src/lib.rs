@@ -9,6 +9,7 @@ mod kernels;
 mod memory;
 mod ops;
 mod phrases;
+mod profiler_overhead;
 mod questions;
 mod ranges;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod scope;
 mod short_name;
 mod smells;
 mod sort;
+mod stream_health;
 mod totals;
 mod triage;
 
@@ -25,11 +27,13 @@ pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex}
 pub use kernels::{KernelOwner, KernelRow, kernel_table};
 pub use memory::{MemoryRow, MemoryTable, memory_table};
 pub use ops::{GroupBy, OpRow, OpRowKind, OpTable, op_table};
+pub use profiler_overhead::{ProfilerOverhead, profiler_overhead};
 pub use questions::Question;
 pub use ranges::{RangeRow, range_table};
 pub use scope::{Scope, ScopeError, ScopeSpec};
 pub use short_name::{MAX_CHARS as SHORT_NAME_MAX_CHARS, short_name};
 pub use smells::{Ceiling, Explanation, Fact, FactValue, Smell, THRESHOLDS, Threshold, Unit, explain, explanations};
 pub use sort::SortKey;
+pub use stream_health::{Finding, StreamHealth};
 pub use totals::{DeviceTotals, Totals, totals};
 pub use triage::{Calibration, Hardware, HardwareDevice, HostClock, NextExperiment, Report, Triage, TriageOptions, triage};

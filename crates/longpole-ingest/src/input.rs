@@ -178,14 +178,11 @@ impl<'p> Importer<'p> {
     fn stream(&mut self, input: Box<dyn Read + '_>, label: &str) -> io::Result<()> {
         let consumed = Arc::new(AtomicU64::new(0));
         let counted = Counting { inner: input, count: Arc::clone(&consumed) };
-        let mut plain = decompress(Box::new(counted))?;
-        let head = peek(&mut *plain)?;
-        let is_archive = is_tar(&head);
-        let mut input = io::Cursor::new(head.clone()).chain(plain);
-        if is_archive {
-            return self.archive(&mut input, &consumed);
+        let (head, mut input) = peek(decompress(Box::new(counted))?);
+        if is_tar(&head) {
+            return self.archive(&mut *input, &consumed);
         }
-        self.recording(Source::Stream(&mut input, &consumed), &head, label)
+        self.recording(Source::Stream(&mut *input, &consumed), &head, label)
     }
 
     fn archive(&mut self, input: &mut dyn Read, consumed: &AtomicU64) -> io::Result<()> {
@@ -206,10 +203,9 @@ impl<'p> Importer<'p> {
             }
             members += 1;
             let label = name.rsplit('/').next().unwrap_or(&name).to_owned();
-            let result = decompress(Box::new(entry)).and_then(|mut plain| {
-                let head = peek(&mut *plain)?;
-                let mut plain = io::Cursor::new(head.clone()).chain(plain);
-                self.recording(Source::Stream(&mut plain, consumed), &head, &label)
+            let result = decompress(Box::new(entry)).and_then(|plain| {
+                let (head, mut plain) = peek(plain);
+                self.recording(Source::Stream(&mut *plain, consumed), &head, &label)
             });
             if let Err(error) = result {
                 self.problems.add(ProblemCode::UnusableFile, None, || Some(format!("{label}: {error}")));
@@ -278,13 +274,34 @@ impl<'p> Importer<'p> {
         trace.recorded.shapes |= (0..trace.host_ops.len()).any(|row| trace.host_ops.shapes(row).is_some());
         trace.recorded.memory |= !trace.memory.is_empty();
         trace.recorded.stacks |= !trace.frames.is_empty();
-        if trace.host_ops.is_empty() {
+        // What a cut file has none of may have stood behind the cut: device events come last.
+        let is_cut = problems.get(ProblemCode::Truncated).is_some();
+        if trace.host_ops.is_empty() && !is_cut {
             problems.add(ProblemCode::NoOperators, None, || None);
         }
-        if trace.activities.is_empty() {
+        if trace.activities.is_empty() && !is_cut {
             problems.add(ProblemCode::NoDeviceActivity, None, || None);
         }
         Ok(Imported { trace, problems, source: SourceInfo { path: self.label, format: self.format, bytes } })
+    }
+
+    /// Files of one run overlap in time and have a rank each.
+    fn note_separate_runs(&mut self, windows: &[(Ns, Ns)]) {
+        let mut ranks: Vec<u32> = self.files.iter().filter_map(|facts| facts.rank).collect();
+        ranks.sort_unstable();
+        let shared = ranks.windows(2).any(|pair| pair[0] == pair[1]);
+        let mut windows = windows.to_vec();
+        windows.sort_unstable();
+        let mut end = windows.first().map_or(Ns::MAX, |first| first.1);
+        let mut apart = false;
+        for (first, last) in windows {
+            apart |= first > end;
+            end = end.max(last);
+        }
+        if shared || apart {
+            let cause = if shared { "two recordings have the same rank" } else { "two recordings do not overlap in time" };
+            self.problems.add(ProblemCode::SeparateRuns, None, || Some(cause.to_owned()));
+        }
     }
 
     /// Puts all recordings on one time axis: each counts from its own base.
@@ -297,6 +314,7 @@ impl<'p> Importer<'p> {
         };
         let earliest = self.files.iter().filter_map(base).min();
         let mut window = EventWindow::default();
+        let mut windows = Vec::new();
         // Rows since a file's mark include those of later files, so each is moved by the difference to the file before.
         let mut moved = Ns::ZERO;
         for facts in &self.files {
@@ -310,8 +328,10 @@ impl<'p> Importer<'p> {
             }
             if let Some((first, last)) = facts.window.bounds() {
                 window.include(first + shift, last + shift);
+                windows.push((first + shift, last + shift));
             }
         }
+        self.note_separate_runs(&windows);
         let trace = self.builder.trace_mut();
         trace.base_unix_ns = earliest;
         trace.window = window;
@@ -366,12 +386,20 @@ fn is_tar(head: &[u8]) -> bool {
     head.get(257..262) == Some(b"ustar")
 }
 
-fn peek(input: &mut dyn Read) -> io::Result<Vec<u8>> {
+/// The first bytes of a stream, and the stream with them put back. An error met on the way comes back at its place.
+fn peek<'r>(mut input: Box<dyn Read + 'r>) -> (Vec<u8>, Box<dyn Read + 'r>) {
     let mut head = Vec::new();
-    match input.take(HEAD).read_to_end(&mut head) {
-        // A stream damaged within its first bytes still gave some of them.
-        Err(error) if head.is_empty() => Err(error),
-        _ => Ok(head),
+    let error = (&mut input).take(HEAD).read_to_end(&mut head).err();
+    let whole = io::Cursor::new(head.clone()).chain(Failed(error)).chain(input);
+    (head, Box::new(whole))
+}
+
+/// A reader that fails once, if there is an error to fail with.
+struct Failed(Option<io::Error>);
+
+impl Read for Failed {
+    fn read(&mut self, _buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
     }
 }
 

@@ -61,20 +61,23 @@ impl Header<'_> {
 
 /// One note as a sentence: count, message, example, hint.
 fn sentence(note: &Note) -> String {
-    // A fact about the recording or the file as a whole is not counted.
-    let is_single_fact = note.count == 1 && (note.severity == Severity::Info || matches!(note.code, "truncated" | "damaged_compression"));
-    let times = match note.count {
-        _ if is_single_fact => None,
-        1 => Some("once".to_owned()),
-        many => Some(format!("{} times", count(many))),
+    // A fact about the recording or the file as a whole is not counted, nor is bookkeeping: how long it took is what matters.
+    let is_whole = matches!(note.code, "truncated" | "damaged_compression") || note.severity == Severity::Info && note.time.is_none();
+    let times = match (note.out_of, note.count) {
+        (Some(whole), part) => Some(format!("{} of {}", count(part), count(whole))),
+        _ if note.code == "profiler_overhead" => None,
+        (None, 1) if is_whole => None,
+        (None, 1) => Some("once".to_owned()),
+        (None, many) => Some(format!("{} times", count(many))),
     };
-    let at = note.time.map(|at| match note.code {
-        "truncated" => format!("{} of the run were read", time(at)),
-        "start_before_launch" => format!("at most {}", time(at)),
-        "profiler_overhead" => format!("{} in all", time(at)),
-        _ => time(at),
+    let at = note.time.map(time).map(|at| match note.code {
+        "truncated" => format!("{at} of the run were read"),
+        "start_before_launch" => format!("at most {at}"),
+        "stream_overlap" => format!("largest overlap {at}"),
+        "impossible_duration" => format!("largest overrun {at}"),
+        _ => at,
     });
-    let mut out = note.message.to_owned();
+    let mut out = note.message.clone();
     if times.is_some() || at.is_some() {
         let _ = write!(out, " ({})", times.into_iter().chain(at).collect::<Vec<_>>().join(", "));
     }

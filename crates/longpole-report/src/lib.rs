@@ -5,7 +5,10 @@
 //! [`csv()`]) lay any table out. Times and sizes stay integers until the last step, where a unit is chosen for a whole column.
 //!
 //! Names come from the trace and may hold anything: text and Markdown neutralise control characters and markup, CSV
-//! neutralises formulas, JSON keeps them as they are.
+//! neutralises formulas, JSON keeps them as they are, with what would act on a terminal written as escapes.
+//!
+//! What must not leave the machine is gone before either half sees it: [`redact_trace`] and [`redact()`] take credentials and
+//! identities out of a trace and of everything else that is printed.
 //!
 //! To add a command, add a view, a wire module and a schema; the renderers need no change.
 
@@ -13,6 +16,7 @@ mod csv_table;
 mod header;
 mod markdown_table;
 mod names;
+mod redact;
 mod style;
 mod suspects;
 mod table;
@@ -27,6 +31,7 @@ pub use csv_table::csv;
 pub use header::{Header, Source, markdown_header, text_header, text_trust};
 pub use markdown_table::markdown;
 pub use names::{csv_cell, ellipsis, markdown_text, printable};
+pub use redact::{redact, redact_problems, redact_string, redact_trace};
 pub use style::Style;
 pub use suspects::{explain_list, explain_markdown, explain_text};
 pub use table::{Column, Kind, Row, Table, Value};

@@ -1,6 +1,8 @@
 //! The trust header: how far the numbers below it can be believed, and why.
 
-use longpole_trace::{Ns, Problems, Severity};
+use longpole_trace::{Ns, Problem, Problems, Severity};
+
+use crate::units::percent;
 
 /// How complete the data behind a report is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,8 +44,8 @@ pub struct Note {
     pub severity: Severity,
     /// How often it was seen.
     pub count: u64,
-    /// What happened.
-    pub message: &'static str,
+    /// What happened, with its share where that matters more than the count.
+    pub message: String,
     /// What the user can do.
     pub hint: &'static str,
     /// The first example, if there is one to show.
@@ -52,6 +54,8 @@ pub struct Note {
     pub first_offset: Option<u64>,
     /// A time that goes with it: time read before the cut of a cut file, largest skew, summed overhead.
     pub time: Option<Ns>,
+    /// What the count is a part of.
+    pub out_of: Option<u64>,
 }
 
 impl Note {
@@ -86,16 +90,29 @@ impl Trust {
                     code,
                     severity,
                     count: problem.count,
-                    message,
+                    message: message_of(problem, message),
                     hint,
                     example: problem.example.clone(),
                     first_offset: problem.first_offset,
                     time: problem.time,
+                    out_of: problem.out_of,
                 }
             })
             .collect();
         notes.sort_by_key(|note| std::cmp::Reverse(note.severity));
         Self { grade, notes }
+    }
+}
+
+/// `3.1 % of launches have ...`, where the whole is known.
+fn message_of(problem: &Problem, message: &str) -> String {
+    let share = |part: f64, whole: f64| percent(part / whole);
+    match (problem.out_of, problem.time.zip(problem.time_out_of)) {
+        (Some(whole), _) if whole > 0 => format!("{} % of {message}", share(problem.count as f64, whole as f64)),
+        (_, Some((time, wall))) if wall > Ns::ZERO => {
+            format!("{message}, {} % of wall", share(time.get() as f64, wall.get() as f64))
+        }
+        _ => message.to_owned(),
     }
 }
 
@@ -128,5 +145,20 @@ mod tests {
         assert_eq!(codes, ["launch_without_activity", "orphan_activity", "no_operators"]);
         assert!(!trust(&[ProblemCode::UnusedEventKind]).notes[0].is_worth_a_line());
         assert!(trust(&[ProblemCode::NoOperators]).notes[0].is_worth_a_line());
+    }
+
+    #[test]
+    fn shares_are_said_where_the_whole_is_known() {
+        let mut problems = Problems::default();
+        problems.add_many(ProblemCode::LaunchWithoutActivity, 25, None, || None);
+        problems.note_out_of(ProblemCode::LaunchWithoutActivity, 200);
+        problems.add_many(ProblemCode::ProfilerOverhead, 3, None, || None);
+        problems.note_time(ProblemCode::ProfilerOverhead, Ns(5));
+        problems.note_time_out_of(ProblemCode::ProfilerOverhead, Ns(100));
+        let notes = Trust::new(&problems).notes;
+        assert_eq!(notes[0].message, "12.5 % of launches have no device event: device totals are a lower bound");
+        assert_eq!((notes[0].count, notes[0].out_of), (25, Some(200)));
+        assert_eq!(notes[1].message, "the profiler's own bookkeeping appears inside the window, 5.0 % of wall");
+        assert_eq!(trust(&[ProblemCode::Truncated]).notes[0].message, "the file ends early; everything before the cut was read");
     }
 }

@@ -14,6 +14,7 @@ mod ids;
 mod interval;
 mod ns;
 mod problems;
+mod rewrite;
 mod strings;
 mod tables;
 

@@ -67,6 +67,20 @@ problem_codes! {
     /// An event whose time stamp was never set.
     UnsetTime, "unset_time", DataLoss, "events at or before time zero, far from all others, were set aside",
         "the profiler never filled in their times; their work is missing from the totals";
+    /// An event longer than a day.
+    ImplausibleDuration, "implausible_duration", DataLoss, "events longer than a day were set aside", "the exporter wrote a wrong duration";
+    /// Bytes that are part of no document.
+    UnreadBytes, "unread_bytes", DataLoss, "bytes between or after the traces of a file could not be read", "the file may be damaged: copy it again";
+    /// Bytes behind the end of a compressed stream.
+    TrailingBytes, "trailing_bytes", Notice, "bytes behind the end of the compressed stream were not read", "nothing to do if they are padding";
+    /// Recordings of a set that are hardly of one run.
+    SeparateRuns, "separate_runs", Notice, "recordings share a rank or do not overlap in time: they may be different runs",
+        "give one run's files at a time, or use --rank";
+    /// Events that come in begin and end pairs.
+    BeginEndEvents, "begin_end_events", DataLoss, "events in begin and end pairs (B/E, b/e) were not read", "export complete events (ph X)";
+    /// Device work of a category this version does not know.
+    UnknownDeviceCategory, "unknown_device_category", Notice, "events of unknown categories with a stream were taken as device work",
+        "tell us the category";
     /// Several documents in one file.
     ConcatenatedDocuments, "concatenated_documents", Notice, "several traces in one file were read as separate recordings",
         "use --rank to look at one of them";
@@ -76,7 +90,10 @@ problem_codes! {
     PartialOverlap, "partial_overlap", Notice, "host events overlap without nesting; they were kept as siblings",
         "time stamps rounded to whole microseconds are the usual cause";
     /// Device events whose launch was not recorded.
-    OrphanActivity, "orphan_activity", Notice, "device events have no launch in the trace; they were probably launched before the window",
+    OrphanActivity, "orphan_activity", Notice, "device events have no launch in the trace: their time is counted, their owner is unknown",
+        "record CPU activity too; check that CUPTI did not drop records";
+    /// Device events that were launched before the recording began.
+    LaunchedBeforeWindow, "launched_before_window", Notice, "device events were launched before the window: their time is counted, their owner is unknown",
         "start the profiler before the work, or add a warm-up step to the schedule";
     /// Launch calls that ran and have no device event.
     LaunchWithoutActivity, "launch_without_activity", DataLoss, "launches have no device event: device totals are a lower bound",
@@ -87,6 +104,12 @@ problem_codes! {
     /// A device event that starts before the call that launched it.
     StartBeforeLaunch, "start_before_launch", Notice, "device events start before their launch: the clocks are skewed",
         "launch latencies of these events are left out";
+    /// Device events of one stream that overlap.
+    StreamOverlap, "stream_overlap", Info, "device events overlap another of their stream: busy time is their union, sums of durations exceed it",
+        "dependent launches and graph branches overlap by design; elsewhere suspect the clocks";
+    /// A device event that runs on over whole successors of its stream.
+    ImpossibleDuration, "impossible_duration", Notice, "device events last far beyond their successors on the same stream: their end cannot be right",
+        "totals and busy time include it; leave it out with --time or record again";
     /// Events of a category this version does not know.
     UnknownCategory, "unknown_category", Notice, "events of unknown categories were not used", "tell us the category; the rest of the trace is complete";
     /// Kinds of event this version reads past.
@@ -101,7 +124,8 @@ problem_codes! {
     /// Bytes that are not UTF-8 inside a string.
     BadUtf8, "bad_utf8", Notice, "names that are not UTF-8 were decoded with replacement characters", "nothing to do";
     /// The profiler's own bookkeeping took host time inside the window.
-    ProfilerOverhead, "profiler_overhead", Info, "the profiler's own bookkeeping appears inside the window", "host times near it include it";
+    ProfilerOverhead, "profiler_overhead", Info, "the profiler's own bookkeeping appears inside the window",
+        "host times near it include it";
     /// No operators were recorded.
     NoOperators, "no_operators", Info, "no operators were recorded: device work cannot be attributed to them",
         "add ProfilerActivity.CPU to the profiler's activities";
@@ -123,6 +147,10 @@ pub struct Problem {
     pub first_offset: Option<u64>,
     /// A time that goes with it: the time read before a truncated file's cut, the largest skew, the summed overhead.
     pub time: Option<Ns>,
+    /// What the count is a part of, where the share matters more than the number.
+    pub out_of: Option<u64>,
+    /// What the time is a part of.
+    pub time_out_of: Option<Ns>,
 }
 
 /// All trouble of one import.
@@ -145,7 +173,7 @@ impl Problems {
         if let Some(problem) = self.list.iter_mut().find(|p| p.code == code) {
             problem.count += count;
         } else {
-            self.list.push(Problem { code, count, example: example(), first_offset: offset, time: None });
+            self.list.push(Problem { code, count, example: example(), first_offset: offset, time: None, out_of: None, time_out_of: None });
             self.list.sort_by_key(|p| p.code);
         }
     }
@@ -157,13 +185,39 @@ impl Problems {
         }
     }
 
+    /// Notes beside a problem already counted what its count is a part of.
+    pub fn note_out_of(&mut self, code: ProblemCode, whole: u64) {
+        if let Some(problem) = self.list.iter_mut().find(|p| p.code == code) {
+            problem.out_of = Some(problem.out_of.unwrap_or(0) + whole);
+        }
+    }
+
+    /// Notes beside a problem already counted what its time is a part of.
+    pub fn note_time_out_of(&mut self, code: ProblemCode, whole: Ns) {
+        if let Some(problem) = self.list.iter_mut().find(|p| p.code == code) {
+            problem.time_out_of = Some(problem.time_out_of.unwrap_or(Ns::ZERO) + whole);
+        }
+    }
+
+    /// Rewrites the examples, which quote the input.
+    pub fn rewrite_examples(&mut self, rewrite: impl Fn(&mut String)) {
+        self.list.iter_mut().filter_map(|problem| problem.example.as_mut()).for_each(rewrite);
+    }
+
     /// Adds all of `other`, as if its input followed this one's.
     pub fn extend(&mut self, other: Self) {
         for problem in other.list {
             let (code, time) = (problem.code, problem.time);
+            let (out_of, time_out_of) = (problem.out_of, problem.time_out_of);
             self.add_many(code, problem.count, problem.first_offset, || problem.example);
             if let Some(time) = time {
                 self.note_time(code, time);
+            }
+            if let Some(whole) = out_of {
+                self.note_out_of(code, whole);
+            }
+            if let Some(whole) = time_out_of {
+                self.note_time_out_of(code, whole);
             }
         }
     }

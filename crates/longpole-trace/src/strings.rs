@@ -3,6 +3,7 @@
 //! One arena and an offset column instead of a `String` each: a trace has hundreds of distinct kernel names of up to a
 //! kilobyte, and millions of references to them.
 
+use std::borrow::Cow;
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
@@ -44,6 +45,20 @@ impl Strings {
                 StrId(id)
             }
         }
+    }
+
+    /// Replaces every string by what `rewrite` makes of it, and returns the new id of each old one; `None` when nothing changed.
+    /// Strings that become equal become one.
+    pub(crate) fn rewrite(&mut self, rewrite: impl Fn(&str) -> Cow<'_, str>) -> Option<Vec<StrId>> {
+        let first = self.iter().position(|(_, text)| matches!(rewrite(text), Cow::Owned(_)))?;
+        let mut rewritten = Self::default();
+        let moved = self
+            .iter()
+            .enumerate()
+            .map(|(at, (_, text))| rewritten.intern(&if at < first { Cow::Borrowed(text) } else { rewrite(text) }))
+            .collect();
+        *self = rewritten;
+        Some(moved)
     }
 
     /// The id of `text`, if it was interned.

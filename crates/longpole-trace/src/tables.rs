@@ -168,6 +168,13 @@ impl HostOps {
         self.types.push(row.types.map(|s| s.0));
     }
 
+    /// Renames shapes and types; `moved` holds the new id of every old one.
+    pub(crate) fn rename_inputs(&mut self, moved: &[StrId]) {
+        for id in self.shapes.0.iter_mut().chain(&mut self.types.0).filter(|id| **id != NONE_U32) {
+            *id = moved[*id as usize].0;
+        }
+    }
+
     /// The producer's id of the call.
     pub fn external_id(&self, index: usize) -> Option<u64> {
         self.external_id.get(index)

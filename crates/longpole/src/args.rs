@@ -109,6 +109,18 @@ Examples:
     },
 }
 
+impl Command {
+    /// The flags of a command that reads a trace.
+    pub(crate) fn common(&self) -> Option<&Common> {
+        match self {
+            Self::Triage(args) => Some(&args.common),
+            Self::Ops(args) => Some(&args.common),
+            Self::Kernels(args) | Self::Families(args) | Self::Ranges(args) | Self::Memory(args) => Some(&args.common),
+            Self::Explain(_) | Self::Completions { .. } => None,
+        }
+    }
+}
+
 /// Flags of `triage`.
 #[derive(Args, Debug)]
 pub(crate) struct TriageArgs {
@@ -189,6 +201,9 @@ pub(crate) struct Common {
     /// No progress and no notes on standard error
     #[arg(long, short, help_heading = "Running")]
     pub(crate) quiet: bool,
+    /// Show credentials, user names in paths, e-mail addresses and host names as they are
+    #[arg(long, help_heading = "Output")]
+    pub(crate) no_redact: bool,
     /// Exit with 3 when data is missing from the trace
     #[arg(long, help_heading = "Running")]
     pub(crate) strict: bool,

@@ -1,10 +1,13 @@
 //! What the user may leave out: `longpole FILE` is `longpole triage FILE`, and `--by stack 3` is `--by stack=3`.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::Path;
 
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use longpole_report::redact;
 
 use crate::args::Cli;
 use crate::exit::complain;
@@ -46,12 +49,16 @@ pub(crate) fn normalise(mut args: Vec<OsString>) -> Vec<OsString> {
 
 /// Ends the process with clap's answer: help and version are fine, everything else is a usage error.
 pub(crate) fn refuse(error: &clap::Error) -> ! {
-    // A closed pipe is no reason to fail.
-    let _ = error.print();
+    let plain = error.render().to_string();
+    match redact(&plain) {
+        // A closed pipe is no reason to fail.
+        Cow::Borrowed(_) => drop(error.print()),
+        Cow::Owned(redacted) => complain(redacted.trim_end()),
+    }
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
     {
-        complain(&format!("There is no file `{word}` here either; a trace is named by its path."));
+        complain(&format!("There is no file `{}` here either; a trace is named by its path.", redact(word)));
     }
     std::process::exit(error.exit_code())
 }

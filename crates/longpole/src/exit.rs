@@ -2,6 +2,8 @@
 
 use std::io::{self, Write as _};
 
+use longpole_report::{printable, redact};
+
 /// Fine.
 const OK: i32 = 0;
 /// The command line asks for something that cannot be.
@@ -31,29 +33,25 @@ pub(crate) fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-fn code(result: &Result<(), Failure>) -> i32 {
+fn code(result: &Result<(), Failure>) -> (i32, Option<String>) {
     match result {
-        Ok(()) => OK,
+        Ok(()) => (OK, None),
         // The reader has seen enough, as in `longpole ops f | head -1`.
-        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => OK,
-        Err(Failure::Output(error)) => {
-            complain(&format!("error: cannot write the output: {error}"));
-            USAGE
-        }
-        Err(Failure::Usage(message)) => {
-            complain(&format!("error: {message}"));
-            USAGE
-        }
-        Err(Failure::Input(message)) => {
-            complain(&format!("error: {message}"));
-            INPUT
-        }
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => (OK, None),
+        Err(Failure::Output(error)) => (USAGE, Some(format!("cannot write the output: {error}"))),
+        Err(Failure::Usage(message)) => (USAGE, Some(message.clone())),
+        Err(Failure::Input(message)) => (INPUT, Some(message.clone())),
     }
 }
 
-/// Ends the process without freeing what it holds.
-pub(crate) fn exit(result: Result<(), Failure>) -> ! {
-    let code = code(&result);
+/// Ends the process without freeing what it holds. Messages name paths and names of the trace, so they are redacted like any
+/// other output, and cannot act on the terminal.
+pub(crate) fn exit(result: Result<(), Failure>, shows_secrets: bool) -> ! {
+    let (code, message) = code(&result);
+    if let Some(message) = message {
+        let message = if shows_secrets { message.into() } else { redact(&message) };
+        complain(&format!("error: {}", printable(&message)));
+    }
     std::mem::forget(result);
     std::process::exit(code)
 }

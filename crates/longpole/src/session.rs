@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 use longpole_analysis::{Scope, ScopeSpec, TraceIndex};
 use longpole_ingest::{ImportOptions, Imported, Input, Progress, import};
 use longpole_report::{
-    Grade, Header, Source, Table, TextOptions, Trust, csv, markdown, markdown_header, text, text_header, text_trust, wire,
+    Grade, Header, Source, Table, TextOptions, Trust, csv, markdown, markdown_header, redact, redact_problems, redact_string, redact_trace,
+    text, text_header, text_trust, wire,
 };
-use longpole_trace::{ProblemCode, Problems, Severity};
+use longpole_trace::Severity;
 use regex::Regex;
 use serde::Serialize;
 
 use crate::args::{Common, Format};
 use crate::exit::{Failure, complain};
+use crate::problems;
 use crate::progress::Bar;
 use crate::stats::Stopwatch;
 use crate::terminal;
@@ -45,16 +47,28 @@ impl<'a> Session<'a> {
         let threads = common.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
         // Fails only if a pool exists already, and then that one is used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        let Imported { trace, mut problems, source } = read(common, threads)?;
+        let Imported { mut trace, mut problems, source } = read(common, threads)?;
         watch.has_read();
-        let events = trace.events_read;
+        let mut source = Source {
+            path: source.path,
+            format: source.format.to_owned(),
+            bytes: source.bytes,
+            compressed: is_compressed(common),
+            events: trace.events_read,
+        };
+        let mut spec = common.scope.spec();
+        if !common.no_redact {
+            // Everything that a command can see is redacted here, before any name is shortened, so that no output of any command
+            // has to remember it. A range is then looked up by its redacted name, whichever of the two the user typed.
+            redact_trace(&mut trace);
+            redact_problems(&mut problems);
+            redact_string(&mut source.path);
+            spec.range.iter_mut().for_each(redact_string);
+        }
         // Never freed: the process ends when the command does, and the system is faster at it.
         let index = TraceIndex::new(Box::leak(Box::new(trace)));
-        let spec = common.scope.spec();
         let scope = Scope::resolve(&index, &spec).map_err(|error| Failure::Usage(error.to_string()))?;
-        add_found_problems(&index, &mut problems);
-        let source =
-            Source { path: source.path, format: source.format.to_owned(), bytes: source.bytes, compressed: is_compressed(common), events };
+        problems::add(&index, &mut problems);
         let (trust, options) = (Trust::new(&problems), terminal::text_options(common));
         Ok(Self { index, scope, options, common, spec, source, trust, watch, filtered_out: 0 })
     }
@@ -92,9 +106,14 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The pattern of `--filter`, if one is given.
-    pub(crate) fn pattern(&self) -> Option<&'a str> {
-        self.common.filter.as_ref().map(Regex::as_str)
+    /// The pattern of `--filter` as it may be printed, if one is given.
+    pub(crate) fn pattern(&self) -> Option<String> {
+        self.shown(self.common.filter.as_ref().map(Regex::as_str))
+    }
+
+    /// What the user typed, as it may be printed.
+    pub(crate) fn shown(&self, typed: Option<&str>) -> Option<String> {
+        typed.map(|text| if self.common.no_redact { text.to_owned() } else { redact(text).into_owned() })
     }
 
     /// Notes that the result is there.
@@ -185,25 +204,5 @@ fn is_compressed(common: &Common) -> bool {
         Ok(mut entries) => entries.any(|entry| entry.is_ok_and(|entry| entry.path().is_file() && starts_compressed(&entry.path()))),
         // A pipe is read once, by the import.
         Err(_) => path.is_file() && starts_compressed(path),
-    }
-}
-
-/// What did not fit when host events were nested and device work was joined to launches, and what the profiler itself cost.
-fn add_found_problems(index: &TraceIndex<'_>, problems: &mut Problems) {
-    let overheads = &index.trace().overheads;
-    if let Some((first, last)) = index.trace().window.bounds() {
-        let inside = |row: &usize| overheads.start[*row] < last && overheads.end(*row) > first;
-        let time = (0..overheads.len()).filter(inside).map(|row| overheads.end(row).min(last) - overheads.start[row].max(first)).sum();
-        problems.add_many(ProblemCode::ProfilerOverhead, (0..overheads.len()).filter(inside).count() as u64, None, || None);
-        problems.note_time(ProblemCode::ProfilerOverhead, time);
-    }
-    problems.add_many(ProblemCode::PartialOverlap, index.tree().partial_overlaps(), None, || None);
-    let counts = index.links().counts();
-    problems.add_many(ProblemCode::OrphanActivity, counts.orphan_activities, None, || None);
-    problems.add_many(ProblemCode::LaunchWithoutActivity, counts.launches_without_activity, None, || None);
-    problems.add_many(ProblemCode::CapturedLaunch, counts.captured_launches, None, || None);
-    if counts.starts_before_launch > 0 {
-        problems.add_many(ProblemCode::StartBeforeLaunch, counts.starts_before_launch, None, || None);
-        problems.note_time(ProblemCode::StartBeforeLaunch, counts.largest_skew);
     }
 }

@@ -15,6 +15,7 @@ use std::sync::OnceLock;
 
 use longpole_trace::Trace;
 
+use crate::stream_health::StreamHealth;
 pub use links::{LinkCounts, Links, Owner};
 pub use tree::{HostRow, HostTree, NodeId};
 
@@ -27,12 +28,13 @@ pub struct TraceIndex<'t> {
     trace: &'t Trace,
     tree: OnceLock<HostTree<'t>>,
     links: OnceLock<Links>,
+    stream_health: OnceLock<StreamHealth>,
 }
 
 impl<'t> TraceIndex<'t> {
     /// Prepares a trace for analysis. Cheap: the parts are computed when they are asked for.
     pub fn new(trace: &'t Trace) -> Self {
-        Self { trace, tree: OnceLock::new(), links: OnceLock::new() }
+        Self { trace, tree: OnceLock::new(), links: OnceLock::new(), stream_health: OnceLock::new() }
     }
 
     /// The trace.
@@ -51,6 +53,11 @@ impl<'t> TraceIndex<'t> {
             let (tree, calls) = rayon::join(|| self.tree(), || join::launches(self.trace));
             Links::build(self.trace, tree, &calls)
         })
+    }
+
+    /// What is wrong on the device streams.
+    pub fn stream_health(&self) -> &StreamHealth {
+        filled(&self.stream_health, || StreamHealth::build(self.trace, self.links()))
     }
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn parse_decimal_ns(text: &[u8]) -> Decimal {
         return parse_slow(text);
     }
     match (parse_digits(whole), thousandths) {
-        (Some(whole), Some(thousandths)) => {
+        (Some(whole), Some(thousandths)) if whole < i64::MAX as u64 / 1_000 => {
             let value = (whole * 1_000 + thousandths) as i64;
             Decimal::Ns(if negative { -value } else { value })
         }
@@ -175,6 +175,7 @@ mod tests {
             ("1.23456", 1_235),
             ("1.5e3", 1_500_000),
             ("2E-3", 2),
+            ("9223372036854774.999", 9_223_372_036_854_774_999),
             ("17121954955217167.25", 17_121_954_955_217_167_250_i128 as i64),
         ] {
             let got = parse_decimal_ns(text.as_bytes());
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn what_is_not_a_finite_number_is_said_so() {
-        for text in ["NaN", "Infinity", "-inf", "1e400", "99999999999999999999999"] {
+        for text in ["NaN", "Infinity", "-inf", "1e400", "99999999999999999999999", "9223372036854776", "-9999999999999999"] {
             assert_eq!(parse_decimal_ns(text.as_bytes()), Decimal::NotFinite, "{text}");
         }
         for text in ["", "-", ".", "1.2.3", "12a", "null", "1e"] {

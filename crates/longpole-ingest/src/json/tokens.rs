@@ -82,7 +82,9 @@ impl<'a> Tokens<'a> {
     /// Whether the bytes before `end` are `key`, quotes included.
     #[inline]
     pub(crate) fn is_key<const N: usize>(&self, end: usize, key: &[u8; N]) -> bool {
-        self.bytes.get(end.wrapping_sub(N)..end).and_then(|text| text.first_chunk::<N>()) == Some(key)
+        let start = end.wrapping_sub(N);
+        self.bytes.get(start..end).and_then(|text| text.first_chunk::<N>()) == Some(key)
+            && self.bytes.get(start.wrapping_sub(1)) != Some(&b'\\')
     }
 
     /// The offset behind the closing quote of the key before `colon` (the colon itself, but for white space), if there is one.
@@ -93,25 +95,6 @@ impl<'a> Tokens<'a> {
         }
         let before = self.bytes.get(..colon)?.trim_ascii_end();
         before.ends_with(b"\"").then_some(before.len())
-    }
-
-    /// Takes tokens up to the end of the object that the last taken token lies in, `depth` braces deep; returns the offset
-    /// behind its closing brace.
-    #[inline]
-    pub(crate) fn skip_object(&mut self, mut depth: u32) -> Option<usize> {
-        loop {
-            let at = self.next();
-            match self.bytes.get(at)? {
-                b'{' => depth += 1,
-                b'}' => {
-                    depth -= 1;
-                    if depth == 0 {
-                        return Some(at + 1);
-                    }
-                }
-                _ => {}
-            }
-        }
     }
 
     /// Where the value after `colon` begins.
@@ -154,9 +137,8 @@ impl<'a> Tokens<'a> {
     /// An unquoted value's bytes.
     fn scalar(&self, colon: usize) -> Option<&'a [u8]> {
         let rest = self.bytes.get(self.value_start(colon)..)?;
-        let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b'}' | b']');
-        let length = rest.iter().position(ends)?;
-        Some(&rest[..length]).filter(|raw| !raw.is_empty() && !matches!(raw[0], b'{' | b'['))
+        let length = rest.iter().position(|byte| matches!(byte, b',' | b'}'))?;
+        Some(rest[..length].trim_ascii_end()).filter(|raw| !raw.is_empty() && !matches!(raw[0], b'{' | b'['))
     }
 
     /// A value that is an array without objects in it: its bytes, brackets included. The next token lies behind it.
@@ -223,7 +205,7 @@ impl<'a> Tokens<'a> {
                         return Decimal::Ns((whole * 1_000 + a * 100 + b * 10 + c) as i64);
                     }
                 }
-                Some([b',' | b'}' | b' ' | b'\n' | b'\r' | b'\t', ..]) => return Decimal::Ns((whole * 1_000) as i64),
+                Some(_) if ends_number(self.bytes, end) => return Decimal::Ns((whole * 1_000) as i64),
                 _ => {}
             }
         }
@@ -248,10 +230,14 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// What may stand behind a number.
+/// What may stand behind a number that is a member's value.
 #[inline]
 fn ends_number(bytes: &[u8], at: usize) -> bool {
-    matches!(bytes.get(at), Some(b',' | b'}' | b' ' | b'\n' | b'\r' | b'\t' | b']'))
+    match bytes.get(at) {
+        Some(b',' | b'}') => true,
+        Some(byte) if byte.is_ascii_whitespace() => matches!(bytes[at..].trim_ascii_start().first(), Some(b',' | b'}')),
+        _ => false,
+    }
 }
 
 /// The digits at `start`, at most 16 of them, as a number, and where they end; `None` when there is no digit.

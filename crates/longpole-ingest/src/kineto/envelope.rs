@@ -34,10 +34,23 @@ pub(super) struct Envelope {
 pub(super) enum Head {
     /// Inside the event array, from this offset on.
     Events(usize),
-    /// The document has none.
-    NoEvents,
+    /// The document has none; the offset behind it, if it ends.
+    NoEvents(Option<usize>),
     /// More bytes are needed.
     Incomplete,
+}
+
+/// Where reading the members after the event array ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tail {
+    /// Behind the document.
+    End(usize),
+    /// Inside another event array.
+    Events(usize),
+    /// More bytes are needed.
+    Incomplete,
+    /// Not JSON here.
+    Malformed(usize),
 }
 
 /// Where the members of a document led.
@@ -61,26 +74,26 @@ impl Envelope {
             }
             Some((_, b'{')) => match self.members(cursor) {
                 Ok(Members::Events(at)) => Head::Events(at),
-                Ok(Members::End(_)) => Head::NoEvents,
+                Ok(Members::End(end)) => Head::NoEvents(Some(end)),
                 Err(damage) => {
                     let damage = cursor.verdict(Err(damage)).err().unwrap_or(damage);
                     self.recover(cursor, damage)
                 }
             },
             // An empty or blank input ends here too.
-            Some(_) | None => Head::NoEvents,
+            Some(_) | None => Head::NoEvents(None),
         }
     }
 
-    /// Reads the members after the event array, `cursor` standing behind it; the offset behind the document, if it ends.
-    pub(super) fn read_tail(&mut self, cursor: &mut Cursor<'_>) -> Option<usize> {
-        loop {
-            match self.members(cursor) {
-                Ok(Members::End(end)) => return Some(end),
-                // A second event array in one document is not read: nothing writes that.
-                Ok(Members::Events(_)) => cursor.skip_rest().ok()?,
-                Err(_) => return None,
-            };
+    /// Reads the members after the event array, `cursor` standing behind it.
+    pub(super) fn read_tail(&mut self, cursor: &mut Cursor<'_>) -> Tail {
+        match self.members(cursor) {
+            Ok(Members::End(end)) => Tail::End(end),
+            Ok(Members::Events(at)) => Tail::Events(at),
+            Err(damage) => match cursor.verdict(Err(damage)) {
+                Err(Damage::Malformed(at)) => Tail::Malformed(at),
+                _ => Tail::Incomplete,
+            },
         }
     }
 
@@ -135,7 +148,7 @@ impl Envelope {
         }
         match damage {
             Damage::Incomplete => Head::Incomplete,
-            Damage::Malformed(_) => Head::NoEvents,
+            Damage::Malformed(_) => Head::NoEvents(None),
         }
     }
 

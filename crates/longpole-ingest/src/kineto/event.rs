@@ -16,6 +16,8 @@ pub(super) struct Event<'a> {
     pub(super) name: &'a [u8],
     /// Process, if it is a number.
     pub(super) pid: Option<i64>,
+    /// Process, if it is text.
+    pub(super) pid_text: Option<&'a [u8]>,
     /// Thread.
     pub(super) tid: Option<Id<'a>>,
     /// Time stamp.
@@ -69,6 +71,7 @@ impl Event<'_> {
     fn lacks_member(&self) -> bool {
         match self.phase {
             b's' | b't' | b'f' => false,
+            b'X' if self.tid.is_none() || (self.pid.is_none() && self.pid_text.is_none()) => true,
             b'X' => {
                 let unread = |time| matches!(time, None | Some(Decimal::Invalid));
                 !self.has_name || self.category.is_none() || unread(self.ts) || unread(self.dur)
@@ -86,6 +89,7 @@ impl Event<'_> {
         self.name = b"";
         self.has_name = false;
         self.pid = None;
+        self.pid_text = None;
         self.tid = None;
         self.ts = None;
         self.dur = None;
@@ -107,7 +111,10 @@ pub(super) fn read<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<
         Ok(end) if bad < end => Err(Damage::Malformed(bad)),
         Err(Damage::Incomplete) if bad != usize::MAX => Err(Damage::Malformed(bad)),
         // A member that every event has is missing: perhaps its colon or a quote is.
-        Ok(end) if event.lacks_member() => strict::value_end(tokens.bytes(), start).map(|_| end),
+        Ok(end) if event.lacks_member() => {
+            strict::value_end(tokens.bytes(), start)?;
+            if event.phase == 0 || (event.phase == b'X' && !event.has_name) { Err(Damage::Malformed(start)) } else { Ok(end) }
+        }
         // A missing brace looks like an event that never ends.
         Err(Damage::Incomplete) => Err(strict::value_end(tokens.bytes(), start).err().unwrap_or(Damage::Incomplete)),
         end => end,
@@ -129,7 +136,7 @@ fn read_members<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>
                 in_args = read_member(tokens, at, key_end, event);
                 if matches!(event.phase, b's' | b't' | b'f') {
                     // Flow arrows repeat what correlation says.
-                    return tokens.skip_object(1).ok_or(Damage::Incomplete);
+                    return skip_checked(tokens, start, &mut checked);
                 }
             }
             b'{' => {
@@ -138,7 +145,7 @@ fn read_members<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>
                     event.has_args = true;
                     read_args(tokens, start, &mut event.args, &mut checked)
                 } else {
-                    skip_checked(tokens, start, &mut checked)
+                    skip_checked(tokens, start, &mut checked).map(|_| ())
                 };
                 end?;
             }
@@ -158,8 +165,8 @@ fn check_brace(tokens: &Tokens<'_>, brace: usize, start: usize, checked: &mut bo
     Ok(())
 }
 
-/// Passes over the object whose opening brace was taken.
-fn skip_checked(tokens: &mut Tokens<'_>, start: usize, checked: &mut bool) -> Result<(), Damage> {
+/// Passes over the rest of the object that the last token taken lies in; the offset behind its closing brace.
+fn skip_checked(tokens: &mut Tokens<'_>, start: usize, checked: &mut bool) -> Result<usize, Damage> {
     let mut depth = 1_u32;
     loop {
         let at = tokens.next();
@@ -172,7 +179,7 @@ fn skip_checked(tokens: &mut Tokens<'_>, start: usize, checked: &mut bool) -> Re
             Some(b'}') => {
                 depth -= 1;
                 if depth == 0 {
-                    return Ok(());
+                    return Ok(at + 1);
                 }
             }
             Some(_) => {}
@@ -209,6 +216,8 @@ fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, event:
     let tail = tokens.tail(key_end);
     let (five, six) = (tail >> 24, tail >> 16);
     match (tail >> 32) as u32 {
+        // A key may end like another behind an escaped quote.
+        _ if tokens.bytes().get(key_end.wrapping_sub(5)) == Some(&b'\\') => {}
         PH => event.phase = tokens.first_of_string(colon),
         TS => event.ts = Some(tokens.nanoseconds(colon)),
         CAT if five == whole(b"\"cat\"") => {
@@ -216,14 +225,20 @@ fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, event:
             event.category = Some(Category::of(event.cat));
         }
         NAME if six == whole(b"\"name\"") => {
-            event.name = tokens.text(colon).unwrap_or_default();
-            event.has_name = true;
+            let name = tokens.string(colon);
+            event.has_name = name.is_some();
+            event.name = name.unwrap_or_default();
         }
-        PID if five == whole(b"\"pid\"") => event.pid = tokens.i64(colon),
+        PID if five == whole(b"\"pid\"") => {
+            event.pid = tokens.i64(colon);
+            if event.pid.is_none() {
+                event.pid_text = tokens.string(colon);
+            }
+        }
         TID if five == whole(b"\"tid\"") => {
             event.tid = match tokens.i64(colon) {
                 Some(number) => Some(Id::Number(number)),
-                None => tokens.text(colon).map(Id::Text),
+                None => tokens.string(colon).map(Id::Text),
             };
         }
         DUR if five == whole(b"\"dur\"") => event.dur = Some(tokens.nanoseconds(colon)),

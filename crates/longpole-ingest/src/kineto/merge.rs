@@ -230,6 +230,11 @@ impl<'b> Merger<'b> {
         }
     }
 
+    /// True when the current document added no row.
+    pub(super) fn document_is_empty(&self) -> bool {
+        self.builder.marks() == self.marks
+    }
+
     /// Adds a recording like the current one.
     pub(super) fn add_rank(&mut self) -> u32 {
         let label = self.builder.trace_mut().ranks.get(self.rank as usize).map_or_else(String::new, |info| info.label.clone());

@@ -6,9 +6,9 @@ use std::io;
 use crossbeam_channel::{Receiver, Sender};
 use longpole_trace::{DeviceProperties, EventWindow, ProblemCode, Problems, Recorded, TableMarks, TraceBuilder, Versions};
 
-use super::envelope::Envelope;
+use super::envelope::{Envelope, Tail};
 use super::merge::Merger;
-use super::segment::{SEGMENT, Segment, SegmentSource, event_after_damage};
+use super::segment::{SEGMENT, Segment, SegmentSource, event_after_damage, looks_like_event};
 use super::worker::{End, Place, Rows, Worker};
 use crate::json::Cursor;
 
@@ -129,6 +129,18 @@ enum Stage {
     NotEvents,
 }
 
+/// What to do next with bytes in hand; offsets are within them.
+enum Step {
+    /// Parse from here on.
+    Parse(Place, usize),
+    /// Go on after what was parsed from here on.
+    Parsed(End, Place, usize),
+    /// Read what follows the event array.
+    Tail(usize),
+    /// Look for another document.
+    Between(usize),
+}
+
 /// The merging thread's state.
 struct Merging<'b> {
     merger: Merger<'b>,
@@ -203,14 +215,14 @@ impl<'b> Merging<'b> {
                 let (place, offset) = (if item.segment.offset == 0 { Place::Head } else { Place::Events }, item.segment.offset);
                 self.merger.add(item.worker, &mut item.rows);
                 self.envelope.merge(std::mem::take(&mut item.rows.envelope));
-                self.after(end, item.segment.bytes(), offset, place);
+                self.drive(item.segment.bytes(), offset, Step::Parsed(end, place, 0));
             }
             Stage::Inside { place, mut bytes, offset, enough } => {
                 bytes.extend_from_slice(item.segment.bytes());
                 if bytes.len() < enough {
                     self.stage = Stage::Inside { place, bytes, offset, enough };
                 } else {
-                    self.reread(&bytes, offset, place);
+                    self.drive(&bytes, offset, Step::Parse(place, 0));
                 }
             }
             Stage::Tail { mut bytes, offset, enough } => {
@@ -220,92 +232,137 @@ impl<'b> Merging<'b> {
                 if bytes.len() < enough {
                     self.stage = Stage::Tail { bytes, offset, enough };
                 } else {
-                    self.tail(bytes, offset);
+                    self.drive(&bytes, offset, Step::Tail(0));
                 }
             }
-            Stage::After => self.between_documents(item.segment.bytes(), item.segment.offset),
+            Stage::After => self.drive(item.segment.bytes(), item.segment.offset, Step::Between(0)),
             Stage::NotEvents => self.stage = Stage::NotEvents,
         }
     }
 
+    /// Goes through bytes that no worker's result covers, step by step, until they are used up; then sets the stage.
+    fn drive(&mut self, bytes: &[u8], offset: u64, mut step: Step) {
+        loop {
+            let next = match step {
+                Step::Parse(place, at) => Some(Step::Parsed(self.parse(&bytes[at..], offset + at as u64, place), place, at)),
+                Step::Parsed(end, place, at) => self.parsed(end, place, bytes, at, offset),
+                Step::Tail(at) => self.tail(bytes, at, offset),
+                Step::Between(at) => self.between(bytes, at, offset),
+            };
+            match next {
+                Some(next) => step = next,
+                None => return,
+            }
+        }
+    }
+
     /// Parses bytes on this thread.
-    fn reread(&mut self, bytes: &[u8], offset: u64, place: Place) {
+    fn parse(&mut self, bytes: &[u8], offset: u64, place: Place) -> End {
         let mut rows = std::mem::take(&mut self.own_rows);
         let end = self.own.parse(bytes, offset, place, &mut rows);
         self.merger.learn(self.own_id, &rows);
         self.merger.add(self.own_id, &mut rows);
         self.envelope.merge(std::mem::take(&mut rows.envelope));
         self.own_rows = rows;
-        self.after(end, bytes, offset, place);
+        end
     }
 
-    /// Sets the stage after a segment that was parsed and merged.
-    fn after(&mut self, end: End, bytes: &[u8], offset: u64, place: Place) {
-        self.has_events |= !matches!(end, End::NoEvents | End::Incomplete(0)) || place == Place::Events;
-        self.stage = match end {
-            End::Complete => Stage::Aligned,
-            End::NoEvents => Stage::NotEvents,
-            End::Closed(at) => {
-                self.tail(bytes[at..].to_vec(), offset + at as u64);
-                return;
-            }
-            End::Incomplete(at) if bytes.len() - at <= MAX_EVENT => {
-                let place = if at == 0 { place } else { Place::Events };
-                let (bytes, offset) = (bytes[at..].to_vec(), offset + at as u64);
+    /// After a segment (from `at` on) was parsed and merged.
+    fn parsed(&mut self, end: End, place: Place, bytes: &[u8], at: usize, offset: u64) -> Option<Step> {
+        self.has_events |= !matches!(end, End::NoEvents(_) | End::Incomplete(0)) || place == Place::Events;
+        match end {
+            End::Complete => self.stage = Stage::Aligned,
+            End::NoEvents(None) => self.stage = Stage::NotEvents,
+            End::NoEvents(Some(end)) => return Some(Step::Between(at + end)),
+            End::Closed(end) => return Some(Step::Tail(at + end)),
+            End::Incomplete(start) => {
+                let place = if start == 0 { place } else { Place::Events };
+                let start = at + start;
+                if bytes.len() - start > MAX_EVENT {
+                    // Its own parts may look like events that do not end either; only whole ones are worth a try.
+                    let cause = || Some("an event longer than 64 MiB".to_owned());
+                    self.merger.problems.add(ProblemCode::MalformedEvent, Some(offset + start as u64), cause);
+                    self.stage = Stage::Aligned;
+                    return event_after_damage(bytes, start + 1, true).map(|next| Step::Parse(Place::Events, next));
+                }
                 // A first part longer than a segment is a giant event; a shorter one needs but the next segment.
+                let bytes = bytes[start..].to_vec();
                 let enough = if bytes.len() as u64 > 2 * SEGMENT { bytes.len() * 2 } else { 0 };
-                Stage::Inside { place, bytes, offset, enough }
+                self.stage = Stage::Inside { place, bytes, offset: offset + start as u64, enough };
             }
-            End::Incomplete(at) => {
-                self.abandon(bytes, at, offset);
-                return;
-            }
-        };
+        }
+        None
     }
 
     /// Reads what follows the event array, as far as it is there.
-    fn tail(&mut self, bytes: Vec<u8>, offset: u64) {
+    fn tail(&mut self, bytes: &[u8], at: usize, offset: u64) -> Option<Step> {
+        if self.envelope.is_array {
+            return Some(Step::Between(at));
+        }
         let mut tail = Envelope::default();
-        let end = if self.envelope.is_array { Some(0) } else { tail.read_tail(&mut Cursor::new(&bytes, Vec::new())) };
-        if let Some(end) = end {
-            self.envelope.merge(tail);
-            self.between_documents(&bytes[end..], offset + end as u64);
-        } else {
-            let enough = bytes.len() * 2;
-            self.stage = Stage::Tail { bytes, offset, enough };
+        let found = tail.read_tail(&mut Cursor::new(&bytes[at..], Vec::new()));
+        if found == Tail::Incomplete {
+            let bytes = bytes[at..].to_vec();
+            self.stage = Stage::Tail { enough: bytes.len() * 2, bytes, offset: offset + at as u64 };
+            return None;
         }
-    }
-
-    /// Looks for another document behind the last one.
-    fn between_documents(&mut self, bytes: &[u8], offset: u64) {
-        let skipped = bytes.len() - bytes.trim_ascii_start().len();
-        match bytes.get(skipped) {
-            Some(b'{' | b'[') => {
-                self.end_document(false, None);
-                self.begin_document();
-                self.merger.problems.add(ProblemCode::ConcatenatedDocuments, Some(offset + skipped as u64), || None);
-                self.reread(&bytes[skipped..], offset + skipped as u64, Place::Head);
+        self.envelope.merge(tail);
+        match found {
+            Tail::End(end) => Some(Step::Between(at + end)),
+            Tail::Events(events) => Some(Step::Parse(Place::Events, at + events)),
+            Tail::Malformed(bad) => {
+                let cause = || Some("in the metadata after the events".to_owned());
+                self.merger.problems.add(ProblemCode::MalformedEvent, Some(offset + (at + bad) as u64), cause);
+                self.stage = Stage::After;
+                event_after_damage(bytes, at + bad, true).map(|next| Step::Parse(Place::Events, next))
             }
-            // White space, or a writer's stray bytes, which hide nothing.
-            _ => self.stage = Stage::After,
+            Tail::Incomplete => None,
         }
     }
 
-    /// Gives up on an event that does not end, and goes on behind it.
-    fn abandon(&mut self, bytes: &[u8], at: usize, offset: u64) {
-        self.merger.problems.add(ProblemCode::MalformedEvent, Some(offset + at as u64), || Some("an event longer than 64 MiB".to_owned()));
-        match event_after_damage(bytes, at + 1) {
-            Some(next) => self.reread(&bytes[next..], offset + next as u64, Place::Events),
-            None => self.stage = Stage::Aligned,
+    /// Looks for more behind the end of a document: another one, or events that a stray bracket cut off.
+    fn between(&mut self, bytes: &[u8], at: usize, offset: u64) -> Option<Step> {
+        let mut at = at;
+        let is_separator = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | 0 | 0xEF | 0xBB | 0xBF);
+        at += bytes[at..].iter().take_while(|byte| is_separator(byte)).count();
+        let place = Some(offset + at as u64);
+        match bytes.get(at) {
+            None => {
+                self.stage = Stage::After;
+                None
+            }
+            Some(b'{') if looks_like_event(bytes, at) && self.has_events => {
+                self.merger.problems.add(ProblemCode::MalformedEvent, place, || Some("a bracket that ends nothing".to_owned()));
+                Some(Step::Parse(Place::Events, at))
+            }
+            Some(b'{' | b'[') => {
+                let follows_trace = self.end_document(false, None);
+                self.begin_document();
+                if follows_trace {
+                    self.merger.problems.add(ProblemCode::ConcatenatedDocuments, place, || None);
+                }
+                Some(Step::Parse(Place::Head, at))
+            }
+            Some(_) => {
+                self.merger.problems.add(ProblemCode::UnreadBytes, place, || None);
+                self.stage = Stage::After;
+                event_after_damage(bytes, at, true).map(|next| Step::Parse(Place::Events, next))
+            }
         }
     }
 
     fn finish(mut self, failure: Option<io::Error>) -> io::Result<Vec<FileFacts>> {
         // The end came before there was enough to read again.
         match std::mem::replace(&mut self.stage, Stage::Aligned) {
-            Stage::Inside { place, bytes, offset, enough: 1.. } => self.reread(&bytes, offset, place),
-            Stage::Tail { bytes, offset, .. } => self.tail(bytes, offset),
+            Stage::Inside { place, bytes, offset, enough: 1.. } => self.drive(&bytes, offset, Step::Parse(place, 0)),
+            Stage::Tail { bytes, offset, .. } => self.drive(&bytes, offset, Step::Tail(0)),
             stage => self.stage = stage,
+        }
+        if let Stage::Tail { bytes, offset, .. } = &self.stage
+            && bytes.len() >= MAX_TAIL
+        {
+            let cause = || Some("metadata longer than 64 MiB".to_owned());
+            self.merger.problems.add(ProblemCode::MalformedEvent, Some(*offset), cause);
         }
         let truncated = match &self.stage {
             Stage::Tail { bytes, .. } => bytes.len() < MAX_TAIL,
@@ -318,18 +375,21 @@ impl<'b> Merging<'b> {
             if self.bytes == 0 {
                 return Err(error);
             }
-            self.end_document(truncated, Some(error).filter(|_| truncated));
+            self.end_document(truncated, Some(error));
         } else {
             self.end_document(truncated, None);
         }
         Ok(self.done)
     }
 
-    /// Puts the current document aside and makes room for another.
-    fn end_document(&mut self, truncated: bool, failure: Option<io::Error>) {
+    /// Puts the current document aside and makes room for another; true when it had events.
+    fn end_document(&mut self, truncated: bool, failure: Option<io::Error>) -> bool {
         let marks = self.merger.end_document();
         if let Some(error) = failure {
-            self.merger.problems.add(ProblemCode::DamagedCompression, Some(self.bytes), || Some(error.to_string()));
+            // A gzip member that does not begin like one is what padding and signatures behind the stream look like.
+            let padding = !truncated && error.to_string().contains("gzip header");
+            let code = if padding { ProblemCode::TrailingBytes } else { ProblemCode::DamagedCompression };
+            self.merger.problems.add(code, Some(self.bytes), || Some(error.to_string()));
         }
         if truncated && self.has_events && self.bytes > 0 {
             self.merger.problems.add(ProblemCode::Truncated, Some(self.bytes), || None);
@@ -339,6 +399,11 @@ impl<'b> Merging<'b> {
         }
         let envelope = std::mem::take(&mut self.envelope);
         let mut problems = std::mem::take(&mut self.merger.problems);
+        let had_events = self.merger.events > 0;
+        if !had_events && problems.is_empty() && !self.done.is_empty() {
+            // An empty document beside others says nothing.
+            return false;
+        }
         problems.extend(envelope.problems);
         // All of them, give or take a collision: see the format notes on traces of 2022 to 2024.
         let external_id_is_correlation = self.merger.ids_compared > 0 && self.merger.ids_equal * 100 >= self.merger.ids_compared * 99;
@@ -362,10 +427,17 @@ impl<'b> Merging<'b> {
         });
         self.bytes_done = self.bytes;
         self.has_events = false;
+        had_events
     }
 
     /// Begins another document, as a recording of its own.
     fn begin_document(&mut self) {
+        self.has_events = false;
+        if self.merger.document_is_empty() {
+            // Its place is free.
+            self.merger.begin_document(self.recording);
+            return;
+        }
         self.recording = self.merger.add_rank();
         self.merger.begin_document(self.recording);
     }

@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_channel::{Receiver, Sender};
 
+use crate::json::strict;
+
 /// Distance between cuts. Small enough for the second-level cache, large enough that a segment's fixed costs vanish.
 /// Fuzzing uses small ones, so that small inputs are cut too.
 pub(super) const SEGMENT: u64 = if cfg!(fuzzing) { 1500 } else { 512 * 1024 };
@@ -29,13 +31,28 @@ pub(super) fn event_start(bytes: &[u8], from: usize, limit: usize) -> Option<usi
     brace_where(bytes, from, limit, |at| follows_event(bytes, at) && has_event_key(bytes, at, &KEYS))
 }
 
-/// The same after damage, where the event before may lack its brace: then a comma will do, if the first key is `ph`, which
-/// nested objects do not begin with.
-pub(super) fn event_after_damage(bytes: &[u8], from: usize) -> Option<usize> {
+/// The next event after damage, from `from` on. The event before may lack its brace, so a comma before it will do; and the
+/// damaged event's own lists may hold objects that look like events, so it must be whole and have a `ph`, or begin with one
+/// (then it may be damaged or cut itself). With `whole`, only whole ones count.
+pub(super) fn event_after_damage(bytes: &[u8], from: usize, whole: bool) -> Option<usize> {
+    /// Events longer than this are not looked through.
+    const LOOK: usize = 64 * 1024;
     brace_where(bytes, from, bytes.len(), |at| {
         let after_comma = last_black(bytes, at).is_some_and(|comma| bytes[comma] == b',');
-        after_comma && (follows_event(bytes, at) && has_event_key(bytes, at, &KEYS) || has_event_key(bytes, at, &KEYS[..1]))
+        if !after_comma || !has_event_key(bytes, at, &KEYS) {
+            return false;
+        }
+        if !whole && has_event_key(bytes, at, &KEYS[..1]) {
+            return true;
+        }
+        let look = &bytes[..bytes.len().min(at + LOOK)];
+        strict::value_end(look, at).is_ok_and(|end| memchr::memmem::find(&bytes[at..end], b"\"ph\"").is_some())
     })
+}
+
+/// Whether an object begins at `at` whose first key is one that events have, and documents have not.
+pub(super) fn looks_like_event(bytes: &[u8], at: usize) -> bool {
+    has_event_key(bytes, at, &KEYS)
 }
 
 /// The cut of the stretch from `from` to `to`: the first event that begins there. Only the first `seen` bytes are looked at.

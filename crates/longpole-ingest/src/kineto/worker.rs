@@ -6,7 +6,7 @@ use longpole_trace::{
 };
 
 use super::category::{Category, is_annotation_name};
-use super::envelope::{Envelope, Head};
+use super::envelope::{Envelope, Head, Tail};
 use super::event::{self, Args, Event, Id};
 use super::local::{Locals, NewLocals, RawLane};
 use super::segment::event_after_damage;
@@ -53,6 +53,9 @@ impl Rows {
         self.envelope = Envelope::default();
     }
 }
+
+/// Nothing that a profiler records lasts longer.
+const DAY: Ns = Ns(86_400_000_000_000);
 
 /// Events that start at or before time zero: a short trace may begin there, but in most they are time stamps never set.
 #[derive(Clone, Copy, Debug, Default)]
@@ -101,8 +104,8 @@ pub(super) enum End {
     Incomplete(usize),
     /// The event array was closed just before this offset.
     Closed(usize),
-    /// The input's top level has no event array (or is no JSON at all).
-    NoEvents,
+    /// The document has no event array, or is no JSON at all; the offset behind it, if it ends.
+    NoEvents(Option<usize>),
 }
 
 /// Parses segments, one at a time.
@@ -124,7 +127,7 @@ impl Worker {
                 self.scratch = cursor.into_scratch();
                 match head {
                     Head::Events(at) => self.parse_events(bytes, at, offset, rows),
-                    Head::NoEvents => End::NoEvents,
+                    Head::NoEvents(end) => End::NoEvents(end),
                     Head::Incomplete => End::Incomplete(0),
                 }
             }
@@ -159,7 +162,7 @@ impl Worker {
                                 at = next;
                                 tokens.restart(next);
                             }
-                            None => return End::Complete,
+                            None => return list_end(bytes, junk),
                         }
                     }
                 }
@@ -185,12 +188,12 @@ impl Worker {
                 Err(Damage::Incomplete) => return End::Incomplete(start),
                 Err(Damage::Malformed(bad)) => {
                     rows.problems.add(ProblemCode::MalformedEvent, Some(offset + start as u64), || excerpt(bytes, bad));
-                    match event_after_damage(bytes, start + 1) {
+                    match event_after_damage(bytes, start + 1, false) {
                         Some(next) => {
                             at = next;
                             tokens.restart(next);
                         }
-                        None => return End::Complete,
+                        None => return list_end(bytes, start + 1),
                     }
                 }
             }
@@ -205,6 +208,9 @@ impl Worker {
             b'M' => self.keep_metadata(event, rows),
             // Flow arrows repeat what correlation says; other instants mark the profiler's own doings.
             b's' | b't' | b'f' | b'i' | b'I' | b'n' | b'R' => {}
+            b'B' | b'E' | b'b' | b'e' => {
+                rows.problems.add(ProblemCode::BeginEndEvents, Some(offset), || Some(unescape(event.name).0.into_owned()));
+            }
             phase => {
                 rows.problems
                     .add(ProblemCode::UnusedEventKind, Some(offset), || Some(format!("ph {}", char::from(phase).escape_default())));
@@ -227,6 +233,10 @@ impl Worker {
         } else {
             dur
         };
+        if dur > DAY {
+            rows.problems.add(ProblemCode::ImplausibleDuration, Some(offset), || Some(unescape(event.name).0.into_owned()));
+            return;
+        }
         if category != Category::Overhead {
             rows.include(start, start + dur, offset);
         }
@@ -255,6 +265,7 @@ impl Worker {
             Category::Memcpy => self.keep_activity(event, ActivityKind::Memcpy, start, dur, rows),
             Category::Memset => self.keep_activity(event, ActivityKind::Memset, start, dur, rows),
             Category::Unknown if args.correlation.is_some() && (args.stream.is_some() || args.device.is_some()) => {
+                rows.problems.add(ProblemCode::UnknownDeviceCategory, Some(offset), || Some(unescape(event.cat).0.into_owned()));
                 self.keep_activity(event, ActivityKind::Other, start, dur, rows);
             }
             Category::Unknown => {
@@ -345,6 +356,15 @@ impl Worker {
     fn thread(&mut self, event: &Event<'_>) -> ThreadId {
         let pid = event.pid.unwrap_or(-1);
         let tid = match event.tid {
+            // A process whose id is text: its threads are told apart by both texts.
+            tid if event.pid_text.is_some() => {
+                let tid = match tid {
+                    Some(Id::Number(number)) => number.to_string(),
+                    Some(Id::Text(raw)) => unescape(raw).0.into_owned(),
+                    None => String::new(),
+                };
+                Tid::Text(format!("{}/{tid}", unescape(event.pid_text.unwrap_or_default()).0))
+            }
             Some(Id::Number(number)) => Tid::Number(number),
             Some(Id::Text(raw)) => Tid::Text(unescape(raw).0.into_owned()),
             None => Tid::Text(String::new()),
@@ -408,14 +428,33 @@ fn copy_direction(name: &[u8], kind: Option<&[u8]>) -> (MemcpyKind, Option<bool>
 }
 
 /// Whether the bracket at `close` ends the event list: then the document ends behind it, or another member or document
-/// follows. A bracket that damage left behind is followed by the next event.
+/// follows. A bracket that damage left behind is followed by the next event, or by more brackets.
 fn closes_list(bytes: &[u8], close: usize) -> bool {
     let rest = bytes[close + 1..].trim_ascii_start();
     match rest.first() {
-        None | Some(b'}' | b'{' | b'[') => true,
+        None | Some(b'{' | b'[') => true,
+        Some(b'}') => !matches!(rest[1..].trim_ascii_start().first(), Some(b',' | b']' | b'}')),
         Some(b',') => matches!(rest[1..].trim_ascii_start().first(), None | Some(b'"' | b'}')),
         Some(_) => false,
     }
+}
+
+/// Where the event list ends, when damage is followed by no more events: at the bracket behind which the document goes on to
+/// its end as it should.
+fn list_end(bytes: &[u8], from: usize) -> End {
+    /// Brackets tried at most; a damaged event's own lists come first.
+    const TRIES: usize = 256;
+    for at in memchr::memchr_iter(b']', &bytes[from..]).take(TRIES).map(|at| from + at) {
+        let rest = &bytes[at + 1..];
+        let ends = match Envelope::default().read_tail(&mut Cursor::new(rest, Vec::new())) {
+            Tail::End(end) => rest[end..].trim_ascii().is_empty(),
+            _ => rest.trim_ascii().is_empty(),
+        };
+        if ends {
+            return End::Closed(at + 1);
+        }
+    }
+    End::Complete
 }
 
 /// Where to go on after something that is no event: the next brace, or the end of the list.

@@ -243,3 +243,104 @@ fn empty_gigabytes_are_no_trouble() {
         assert_eq!(got.is_ok_and(|got| got.trace.host_ops.len() == 1), usable, "{}", char::from(filler));
     }
 }
+
+/// One damaged event costs itself, whatever stands in it: its lists, and whatever brackets it leaves behind.
+#[test]
+fn damage_in_or_around_lists_costs_one_event() {
+    let good =
+        |range: std::ops::Range<u64>| range.map(|i| event("cpu_op", "good", &format!("{}", 10 * i), "5", "")).collect::<Vec<_>>().join(",");
+    let listed = event("cpu_op", "a\"b", "5", "1", r#", "args": {"q": [{"name": 1}, {"name": 2}]}"#);
+    let whole = format!(r#"{{"traceEvents": [{},{listed},{}]}}"#, good(1..100), good(100..20_000));
+    let (names, counts) = names(whole.as_bytes());
+    assert_eq!((names.len(), counts), (19_999, vec![("malformed_event", 1)]));
+    for (text, kept) in [
+        (format!(r#"{{"traceEvents": [{listed},{}]}}"#, good(1..20)), 19),
+        (format!(r#"{{"traceEvents": [5]}},{}]}}"#, good(1..20)), 19),
+        (format!(r#"{{"traceEvents": [{}]}},{}]}}"#, good(1..2), good(2..20)), 19),
+        (format!(r#"{{"traceEvents": [{},{{"name":1}},{{"name":2}}]}}}},{}]}}"#, good(1..2), good(2..20)), 19),
+        (format!(r#"{{"traceEvents": [{}], "traceEvents": [{}]}}"#, good(1..3), good(3..6)), 5),
+        (format!(r#"{{"traceEvents": [{}], "note": "a"b", "x": 5}}"#, good(1..4)), 3),
+    ] {
+        let got = read(text.as_bytes(), 2);
+        assert_eq!(got.trace.host_ops.len(), kept, "{text}");
+        assert!(got.problems.get(ProblemCode::Truncated).is_none(), "{text}");
+        let lost = got.problems.worst() == Some(longpole_trace::Severity::DataLoss);
+        assert!(lost || text.matches("traceEvents").count() == 2, "{text}: {:?}", got.problems);
+    }
+}
+
+#[test]
+fn whatever_stands_between_traces_hides_none_of_them() {
+    let one = String::from_utf8(document(&[event("cpu_op", "a", "1", "2", "")])).unwrap();
+    for (gap, lossy) in [(",", false), ("\0", false), ("\n\u{feff}", false), ("{\"a\": 1}", false), ("[]", false)] {
+        let got = read([one.as_str(), gap, one.as_str(), gap, one.as_str()].concat().as_bytes(), 2);
+        assert_eq!((got.trace.host_ops.len(), got.trace.ranks.len()), (3, 3), "{gap:?}: {:?}", got.problems);
+        assert_eq!(got.problems.worst() == Some(longpole_trace::Severity::DataLoss), lossy, "{gap:?}: {:?}", got.problems);
+    }
+    assert_eq!(names(format!("{{}}{one}").as_bytes()).0, ["a"]);
+    let (_, counts) = names(format!("{one}garbage").as_bytes());
+    assert_eq!(counts, [("unread_bytes", 1)]);
+    // Many documents need no deep stack and no space for the empty ones.
+    let got = read(format!("{}{}", "[]".repeat(100_000), one.repeat(2_000)).as_bytes(), 2);
+    assert_eq!((got.trace.host_ops.len(), got.trace.ranks.len()), (2_000, 2_000));
+}
+
+#[test]
+fn a_checksum_that_does_not_match_is_damage_even_when_the_trace_is_whole() {
+    use std::io::Write as _;
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    encoder.write_all(&document(&[event("cpu_op", "a", "1", "2", "")])).unwrap();
+    let packed = encoder.finish().unwrap();
+    let counts_of = |bytes: &[u8]| counts(&read(bytes, 1).problems).into_iter().map(|(code, _)| code).collect::<Vec<_>>();
+    let mut altered = packed.clone();
+    let at = altered.windows(8).position(|w| w == b"\"dur\": 2").unwrap() + 7;
+    altered[at] = b'9';
+    assert_eq!(counts_of(&altered), ["damaged_compression", "no_device_activity"]);
+    assert_eq!(counts_of(&packed[..packed.len() - 3]), ["damaged_compression", "no_device_activity"]);
+    assert_eq!(counts_of(&[&packed[..], &[0; 600]].concat()), ["trailing_bytes", "no_device_activity"]);
+    assert_eq!(counts_of(&packed), ["no_device_activity"]);
+}
+
+#[test]
+fn what_cannot_be_read_is_not_guessed() {
+    let base = event("cpu_op", "a", "100", "50", "");
+    for broken in [
+        base.replace(r#""tid": 11"#, r#""tid": "#),
+        base.replace(r#""tid": 11"#, r#""tid" 11"#),
+        base.replace(r#""pid": 10"#, r#""pid":\1"#),
+        base.replace(r#""ts": 100"#, r#""ts": 13]1"#),
+        base.replace(r#""ts": 100"#, r#""ts": 5 6"#),
+        base.replace(r#""name": "a""#, r#""na\me": "a""#),
+        base.replace(r#""name": "a""#, r#""name": null"#),
+        base.replace(r#""ph": "X", "#, ""),
+    ] {
+        assert_ne!(broken, base);
+        let (names, counts) = names(&document(&[event("cpu_op", "before", "1", "2", ""), broken.clone()]));
+        assert_eq!(names, ["before"], "{broken}");
+        assert_eq!(counts, [("malformed_event", 1)], "{broken}");
+    }
+    let (found, counts) = names(&document(&[
+        event("cpu_op", "long", "1", "99999999999", ""),
+        event("cpu_op", "longer", "1", "9223372036854776", ""),
+        base.replace(r#""ph": "X""#, r#""ph": "B""#),
+        base.replace(r#""name": "a""#, r#""a\"ph": "s", "name": "kept""#),
+    ]));
+    assert_eq!(found, ["kept"]);
+    assert_eq!(counts, [("missing_time", 1), ("implausible_duration", 1), ("begin_end_events", 1), ("not_a_number", 1)]);
+}
+
+#[test]
+fn processes_with_text_ids_are_told_apart() {
+    let events = [("A", "2", "10"), ("B", "3", "2")]
+        .map(|(pid, ts, dur)| event("cpu_op", "a", ts, dur, "").replace(r#""pid": 10"#, &format!(r#""pid": "{pid}""#)));
+    assert_eq!(read(&document(&events), 1).trace.threads.len(), 2);
+}
+
+/// Inputs that once took time with the square of their length.
+#[test]
+fn nested_damage_takes_linear_time() {
+    let flows = format!(r#"{{"traceEvents": [{}"#, r#"{"ph":"s","#.repeat(300_000));
+    assert!(longpole_ingest::import_bytes(flows.as_bytes(), 2).is_err());
+    let nested = format!(r#"{{"traceEvents": [{}{}"#, r#"{"ph":[1,"#.repeat(400), "0,".repeat(36 << 20));
+    assert!(longpole_ingest::import_bytes(nested.as_bytes(), 2).is_err());
+}

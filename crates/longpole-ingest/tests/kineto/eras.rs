@@ -78,7 +78,7 @@ fn other_accelerators_are_kept_and_unknown_categories_counted() {
     let got = read(&document(&events), 1);
     assert_eq!(got.trace.api_calls.len(), 1);
     assert_eq!(got.trace.activities.kind, [ActivityKind::Other]);
-    assert_eq!(counts(&got.problems), [("unknown_category", 1), ("no_operators", 1)]);
+    assert_eq!(counts(&got.problems), [("unknown_device_category", 1), ("unknown_category", 1), ("no_operators", 1)]);
 }
 
 #[test]

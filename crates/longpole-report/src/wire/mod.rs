@@ -5,6 +5,7 @@
 
 mod explain;
 mod families;
+mod harmless;
 mod kernels;
 mod memory;
 mod ops;
@@ -27,9 +28,9 @@ use serde::Serialize;
 
 use crate::header::Header;
 
-/// Writes a document as indented JSON with a final newline.
+/// Writes a document as indented JSON with a final newline. Characters that would act on a terminal are escaped.
 pub fn write(mut out: impl io::Write, document: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut out, document)?;
+    document.serialize(&mut serde_json::Serializer::with_formatter(&mut out, harmless::Harmless::new()))?;
     out.write_all(b"\n")
 }
 
@@ -52,7 +53,7 @@ struct NoteOut<'a> {
     code: &'static str,
     severity: &'static str,
     count: u64,
-    message: &'static str,
+    message: &'a str,
     hint: &'static str,
     example: Option<&'a str>,
     first_offset_bytes: Option<u64>,
@@ -86,7 +87,7 @@ fn document<'a, Body>(schema: &'static str, header: &Header<'a>, body: Body) -> 
         code: note.code,
         severity: note.severity.name(),
         count: note.count,
-        message: note.message,
+        message: &note.message,
         hint: note.hint,
         example: note.example.as_deref(),
         first_offset_bytes: note.first_offset,

@@ -20,13 +20,14 @@ pub(super) fn run(args: &TriageArgs) -> Result<(), Failure> {
     }
     let key = sort_key(args.common.sort.as_deref())?;
     let mut session = Session::open(&args.common)?;
-    let options = TriageOptions { workload: args.workload.clone(), unprofiled_step: args.unprofiled_step_ms };
+    let options = TriageOptions { workload: session.shown(args.workload.as_deref()), unprofiled_step: args.unprofiled_step_ms };
     let mut result = triage(&session.index, &session.scope, &options);
     let key = sort_rows(&mut result.ops, key);
     session.analysed();
     filter(&mut session, &mut result);
     let (header, trace, limit) = (session.header(), session.index.trace(), session.limit_or(HEAD));
-    let page = Page { limit, sorted_by: Some(ops_column(key)), filter: session.pattern() };
+    let pattern = session.pattern();
+    let page = Page { limit, sorted_by: Some(ops_column(key)), filter: pattern.as_deref() };
     if args.report_only {
         session.trust_to_stderr();
         return session.print(&report_lines(&result, header.trust, &session.options));

@@ -137,9 +137,10 @@ fn what_the_analyses_find_is_in_the_trust_header() {
         event("cuda_runtime", "cudaLaunchKernel", 176, 5, r#""correlation":4"#),
         event("cuda_runtime", "cudaStreamEndCapture", 190, 1, r#""correlation":5"#),
         event("kernel", "k", 60, 40, r#""device":0,"stream":7,"correlation":1"#),
-        // Before the window, across its end, and inside.
+        // Before the window, across its end, inside, and not the profiler's.
         event("overhead", "Buffer Flush", 1, 20, ""),
-        event("overhead", "Lazy Function Loading", 195, 20, ""),
+        event("overhead", "Instrumentation", 195, 20, ""),
+        event("overhead", "Lazy Function Loading", 120, 20, ""),
         event("overhead", "Activity Buffer Request", 150, 4, ""),
     ];
     let trace = format!(r#"{{"traceEvents":[{}]}}"#, events.join(","));

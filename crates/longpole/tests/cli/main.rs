@@ -6,9 +6,11 @@
 mod contract;
 mod docs;
 mod harness;
+mod hostile;
 mod importer;
 mod parity;
 mod readme;
+mod redaction;
 #[path = "../../../longpole-report/tests/report/schema.rs"]
 mod schema;
 #[path = "../../../longpole-analysis/tests/analysis/slow_reader.rs"]
@@ -16,5 +18,6 @@ mod slow_reader;
 mod snapshots;
 #[path = "../../../longpole-analysis/tests/analysis/torch_table.rs"]
 mod torch_table;
+mod trust;
 mod usage;
 mod verdicts;
