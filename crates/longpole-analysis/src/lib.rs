@@ -21,6 +21,7 @@ mod sort;
 mod stream_health;
 mod totals;
 mod triage;
+mod vendor;
 
 pub use families::{Family, FamilyRow, family_table};
 pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex};

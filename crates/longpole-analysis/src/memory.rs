@@ -59,6 +59,12 @@ impl Held {
         self.bytes = self.bytes.saturating_add(bytes);
         self.peak = self.peak.max(self.bytes);
     }
+
+    /// Adds what a call inside held from its first event to its end. Meanwhile no other event was this call's.
+    fn add_inner(&mut self, inner: Self) {
+        self.peak = self.peak.max(self.bytes.saturating_add(inner.peak));
+        self.bytes = self.bytes.saturating_add(inner.bytes);
+    }
 }
 
 fn number(place: MemoryPlace) -> usize {
@@ -71,6 +77,8 @@ struct Open {
     end: Ns,
     /// Name, if it is an operator.
     operator: Option<StrId>,
+    /// Position of the innermost operator on the stack, this one included.
+    innermost: Option<usize>,
     held: [Held; 2],
 }
 
@@ -106,30 +114,41 @@ fn walk(index: &TraceIndex<'_>, thread: ThreadId, events: impl Iterator<Item = u
         while let Some(node) = nodes.next_if(|&node| tree.start(node) <= at) {
             let parent = tree.parent(node);
             while let Some(done) = stack.pop_if(|top| Some(top.node) != parent) {
-                rows.close(done.operator, &done.held);
+                close(&done, &mut stack, rows);
             }
             let (row, start, dur) = tree.event(node);
             let operator = if let HostRow::Op(id) = row { Some(trace.host_ops.name[id.index()]) } else { None };
-            stack.push(Open { node, end: end_of(start, dur), operator, held: [Held::default(); 2] });
+            let innermost = if operator.is_some() { Some(stack.len()) } else { stack.last().and_then(|around| around.innermost) };
+            stack.push(Open { node, end: end_of(start, dur), operator, innermost, held: [Held::default(); 2] });
         }
         // What ended before has no more events and no more children.
         while let Some(done) = stack.pop_if(|top| top.end < at) {
-            rows.close(done.operator, &done.held);
+            close(&done, &mut stack, rows);
         }
-        let mut operators = stack.iter_mut().rev().filter(|open| open.operator.is_some());
-        let Some(operator) = operators.next() else {
+        let Some(operator) = stack.last().and_then(|top| top.innermost).and_then(|at| stack.get_mut(at)) else {
             outside.push(event);
             continue;
         };
         operator.held[place].acts = true;
         operator.held[place].add(bytes);
         rows.add_event(operator.operator, event);
-        for around in operators {
-            around.held[place].add(bytes);
-        }
     }
-    for done in stack {
-        rows.close(done.operator, &done.held);
+    while let Some(done) = stack.pop() {
+        close(&done, &mut stack, rows);
+    }
+}
+
+/// Ends what was on top of the stack. What it held goes to the operator around it only now: handed to all of them at every event, it
+/// would cost the square of the depth.
+fn close(done: &Open, stack: &mut [Open], rows: &mut Rows<'_>) {
+    if done.operator.is_none() {
+        return;
+    }
+    rows.close(done.operator, &done.held);
+    if let Some(around) = stack.last().and_then(|top| top.innermost).and_then(|at| stack.get_mut(at)) {
+        for (held, inner) in around.held.iter_mut().zip(done.held) {
+            held.add_inner(inner);
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use longpole_trace::{Interval, Ns};
 
 use crate::families::Family;
 use crate::phrases::{clip, counted, fine_percent, fraction, percent, percent_of, time};
-use crate::ranges::{RangeRow, is_users, wraps};
+use crate::ranges::{RangeRow, is_users, wrapping};
 use crate::smells::{CRITICAL_COPY_SHARE, DENSE_SHARE, Fact, FactValue, Facts, HOST_ALONE_SHARE, PACKED_SHARE};
 
 /// An answered question.
@@ -25,6 +25,14 @@ pub struct Question {
 
 const UNKNOWN: &str = "unknown";
 const NO_DEVICE: &str = "cannot be known: no device activity was recorded (ProfilerActivity.CUDA records it)";
+
+const CUT: &str = "cannot be known: the file was cut, and device events come last in it (record or copy it again)";
+
+const OUTSIDE: &str = "cannot be known: nothing in scope ran on a device";
+
+fn no_device(facts: &Facts<'_, '_>) -> Answer {
+    Answer::new(UNKNOWN, if facts.has_work_outside_scope() { OUTSIDE } else { NO_DEVICE })
+}
 
 struct Answer {
     verdict: &'static str,
@@ -55,7 +63,7 @@ const QUESTIONS: &[(&str, &str, Ask)] = &[
 /// The answers, in order.
 pub(crate) fn questions(facts: &Facts<'_, '_>) -> Vec<Question> {
     let answer = |&(code, question, ask): &(&'static str, &'static str, Ask)| {
-        let Answer { verdict, text, evidence } = ask(facts);
+        let Answer { verdict, text, evidence } = if facts.tables.is_cut { Answer::new(UNKNOWN, CUT) } else { ask(facts) };
         Question { code, question, verdict, answer: text, evidence }
     };
     QUESTIONS.iter().map(answer).collect()
@@ -78,7 +86,7 @@ fn look(facts: &Facts<'_, '_>) -> String {
 
 fn kernels_packed(facts: &Facts<'_, '_>) -> Answer {
     if facts.tables.totals.devices.is_empty() {
-        return Answer::new(UNKNOWN, NO_DEVICE);
+        return no_device(facts);
     }
     let (busy, span, idle) = (facts.busy, facts.span, facts.idle());
     if span == Ns::ZERO {
@@ -121,16 +129,16 @@ fn kernels_packed(facts: &Facts<'_, '_>) -> Answer {
 
 fn host_and_gpu(facts: &Facts<'_, '_>) -> Answer {
     if facts.tables.totals.devices.is_empty() {
-        return Answer::new(UNKNOWN, NO_DEVICE);
+        return no_device(facts);
     }
     if facts.tables.totals.host_ops == 0 && facts.tables.ranges.is_empty() {
         return Answer::new(UNKNOWN, "cannot be known: no operators and no ranges were recorded (ProfilerActivity.CPU records them)");
     }
     let host = &facts.evidence.host_work;
-    let rows = || facts.tables.ranges.iter().filter(|row| is_users(&row.name) && row.gpu_busy_ns.is_some());
+    let rows = facts.tables.ranges.iter().zip(wrapping(facts.tables.ranges)).filter(|(_, wraps)| !wraps).map(|(row, _)| row);
     let busy_of = |row: &RangeRow| Some(fraction(row.gpu_busy_ns?, row.gpu_span_ns?));
     let mut worst: Vec<&RangeRow> =
-        rows().filter(|row| fraction(row.cpu_ns, facts.wall) >= 0.05 && !wraps(row, facts.tables.ranges)).collect();
+        rows.filter(|row| is_users(&row.name) && row.gpu_busy_ns.is_some() && fraction(row.cpu_ns, facts.wall) >= 0.05).collect();
     worst.sort_by_key(|row| std::cmp::Reverse(row.cpu_ns - row.gpu_busy_ns.unwrap_or_default()));
     worst.truncate(3);
     let each: Vec<String> = worst
@@ -169,7 +177,7 @@ fn phase(name: &str) -> Option<bool> {
 
 fn prefill_and_decode(facts: &Facts<'_, '_>) -> Answer {
     if facts.tables.totals.devices.is_empty() {
-        return Answer::new(UNKNOWN, NO_DEVICE);
+        return no_device(facts);
     }
     let of = |wanted: bool| {
         let rows = facts.tables.ranges.iter().filter(move |row| phase(&row.name) == Some(wanted) && row.kernels > 0);
@@ -230,7 +238,7 @@ fn prefill_and_decode(facts: &Facts<'_, '_>) -> Answer {
 
 fn copies_critical(facts: &Facts<'_, '_>) -> Answer {
     let totals = facts.tables.totals;
-    let (Some(exposed), Some(copied)) = (totals.exposed_copy_ns, totals.copy_busy_ns) else { return Answer::new(UNKNOWN, NO_DEVICE) };
+    let (Some(exposed), Some(copied)) = (totals.exposed_copy_ns, totals.copy_busy_ns) else { return no_device(facts) };
     if totals.memcpys + totals.memsets == 0 {
         return Answer::new("no", "no: there are no copies and no fills").fact("copies", 0).fact("fills", 0);
     }

@@ -11,8 +11,9 @@ use longpole_trace::{ActivityId, ApiCallId, DeviceId, Interval, IntervalSet, Ns,
 use crate::index::{NodeId, TraceIndex};
 
 mod find;
+mod workers;
 
-pub(crate) use find::autograd_workers;
+pub(crate) use workers::autograd_workers;
 
 /// A scope as the user asks for it; all parts must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,7 +21,8 @@ pub struct ScopeSpec {
     /// Instances of the range of this name. A trailing `*` takes all names that begin so (`ProfilerStep*` takes all steps).
     pub range: Option<String>,
     /// One step, by number: `ProfilerStep#K` if the trace has such markers; else the K-th instance (from 0) of the range with most
-    /// instances, at least two; else the K-th graph launch. With several ranks, that step of each.
+    /// instances, at least two (of equals the one with the longest total); else the K-th graph launch. A range around a collective and
+    /// one inside an operator are never steps. With several ranks, that step of each.
     pub step: Option<u64>,
     /// A window, relative to the first event of the trace, its end excluded. Host events belong to it by their start, device
     /// activities by the start of their launch, or by their own start where no launch is recorded.
@@ -36,9 +38,9 @@ pub struct ScopeSpec {
 pub enum ScopeError {
     /// No range has this name; these are the names there are.
     NoSuchRange(String, Vec<String>),
-    /// No step has this number; this many were found, counted from 0.
-    NoSuchStep(u64, u64),
-    /// No step marker has this number; these are the numbers there are.
+    /// No step has this number; this many were found, counted from 0, and this is what a step is here.
+    NoSuchStep(u64, u64, String),
+    /// No step marker `ProfilerStep#K` has this number; these are the numbers there are.
     NoSuchStepMarker(u64, Vec<u64>),
     /// No device has this number; these are the numbers there are.
     NoSuchDevice(i64, Vec<i64>),
@@ -66,10 +68,14 @@ impl fmt::Display for ScopeError {
             Self::NoSuchRange(name, names) => {
                 write!(f, "there is no range `{name}`; the trace has {}", list(names.iter().map(|name| format!("`{name}`"))))
             }
-            Self::NoSuchStep(step, 0) => {
-                write!(f, "there is no step {step}: the trace has no step markers, no repeated range and no graph launch")
+            Self::NoSuchStep(step, 0, _) => write!(
+                f,
+                "there is no step {step}: the trace has no step markers, no graph launch, and no repeated range but collectives and those \
+                 inside operators"
+            ),
+            Self::NoSuchStep(step, found, what) => {
+                write!(f, "there is no step {step}: a step is a {what} here, and {found} were found, counted from 0")
             }
-            Self::NoSuchStep(step, found) => write!(f, "there is no step {step}: {found} were found, counted from 0"),
             Self::NoSuchStepMarker(step, steps) => {
                 write!(f, "there is no step {step}; the trace has markers for {}", list(steps.iter().map(u64::to_string)))
             }
@@ -137,10 +143,10 @@ impl Scope {
             parts.time = Some(Interval { start: first + from, end: first + to });
         }
         if let Some(name) = &spec.range {
-            parts.restrict(find::range(trace, name, parts.ranks.as_deref())?);
+            parts.restrict(find::range(index, name, parts.ranks.as_deref())?);
         }
         if let Some(step) = spec.step {
-            parts.restrict(find::step(trace, step, parts.ranks.as_deref())?);
+            parts.restrict(find::step(index, step, parts.ranks.as_deref())?);
         }
         Ok(Self { parts: Some(Box::new(parts)) })
     }
@@ -171,6 +177,16 @@ impl Scope {
     /// Whether a device activity is inside.
     pub fn includes_activity(&self, index: &TraceIndex<'_>, activity: ActivityId) -> bool {
         self.parts.as_ref().is_none_or(|parts| parts.includes_activity(index, activity))
+    }
+
+    /// Whether a rank, by position, can have anything inside.
+    pub fn includes_rank(&self, rank: usize) -> bool {
+        self.parts.as_ref().is_none_or(|parts| u32::try_from(rank).is_ok_and(|rank| parts.includes_rank(rank)))
+    }
+
+    /// The ranks that can have anything inside, by position.
+    pub fn ranks(&self, trace: &Trace) -> Vec<usize> {
+        (0..trace.ranks.len()).filter(|&rank| self.includes_rank(rank)).collect()
     }
 
     /// Whether work of a device can be inside.

@@ -4,7 +4,8 @@ use crate::names::csv_cell;
 use crate::table::{Kind, Table, Value};
 
 /// The whole table with a header row. Times are nanoseconds, sizes bytes, shares 0..1; there is no total line. A name that
-/// begins with `=`, `+`, `-`, `@`, a tab or a line break gets a leading apostrophe.
+/// begins with `=`, `+`, `-`, `@`, a tab or a line break gets a leading apostrophe; control characters and terminal escapes are
+/// written out as in text, since CSV is read on terminals as well.
 pub fn csv(table: &Table) -> String {
     let columns: Vec<_> =
         (0..table.columns.len()).filter(|&i| table.columns[i].kind != Kind::Bar && !table.columns[i].display_only).collect();

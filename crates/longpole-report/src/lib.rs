@@ -4,8 +4,8 @@
 //! `docs/schema/`. [`views`] turns results into [`Table`]s of typed cells, and the renderers ([`text`], [`markdown`],
 //! [`csv()`]) lay any table out. Times and sizes stay integers until the last step, where a unit is chosen for a whole column.
 //!
-//! Names come from the trace and may hold anything: text and Markdown neutralise control characters and markup, CSV
-//! neutralises formulas, JSON keeps them as they are, with what would act on a terminal written as escapes.
+//! Names come from the trace and may hold anything: text, Markdown and CSV neutralise control characters, Markdown
+//! markup and CSV formulas as well, JSON keeps them as they are, with what would act on a terminal written as escapes.
 //!
 //! What must not leave the machine is gone before either half sees it: [`redact_trace`] and [`redact()`] take credentials and
 //! identities out of a trace and of everything else that is printed.

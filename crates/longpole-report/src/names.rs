@@ -58,9 +58,11 @@ pub fn markdown_text(text: &str) -> String {
     out
 }
 
-/// `text` for a CSV cell: a name that a spreadsheet would run as a formula gets a leading apostrophe.
+/// `text` for a CSV cell: as text shows it, and a name that a spreadsheet would run as a formula gets a leading apostrophe.
 pub fn csv_cell(text: &str) -> Cow<'_, str> {
-    if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) { Cow::Owned(format!("'{text}")) } else { Cow::Borrowed(text) }
+    let runs = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
+    let text = printable(text);
+    if runs { Cow::Owned(format!("'{text}")) } else { text }
 }
 
 /// Columns that `text` takes in a terminal.
@@ -160,10 +162,12 @@ mod tests {
 
     #[test]
     fn csv_formulas_are_text() {
-        for name in ["=1+1", "+x", "-x", "@x", "\t=x"] {
+        for name in ["=1+1", "+x", "-x", "@x"] {
             assert_eq!(csv_cell(name), format!("'{name}"));
         }
+        assert_eq!(csv_cell("\t=x"), "'\\t=x");
         assert_eq!(csv_cell("aten::mm"), "aten::mm");
+        assert_eq!(csv_cell("a\u{1b}[31m\u{7}\u{202e}"), "a\\u{1b}[31m\\u{7}\\u{202e}");
     }
 
     #[test]

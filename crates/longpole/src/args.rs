@@ -178,7 +178,7 @@ pub(crate) struct Common {
     #[arg(long, value_name = "KEY", help_heading = "Output")]
     pub(crate) sort: Option<String>,
     /// Show this many rows, 0 for all [default: 20; JSON and CSV: all]
-    #[arg(long, value_name = "N", help_heading = "Output")]
+    #[arg(long, value_name = "N", value_parser = parse_limit, allow_negative_numbers = true, help_heading = "Output")]
     pub(crate) limit: Option<usize>,
     /// Only rows whose name matches (for kernels, name or family)
     #[arg(long, value_name = "REGEX", help_heading = "Output")]
@@ -195,8 +195,8 @@ pub(crate) struct Common {
     #[command(flatten)]
     pub(crate) scope: ScopeFlags,
 
-    /// Threads that read and analyse [default: one a core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), help_heading = "Running")]
+    /// Threads that read and analyse, up to 64 [default: one a core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=MOST_THREADS), allow_negative_numbers = true, help_heading = "Running")]
     pub(crate) threads: Option<u16>,
     /// No progress and no notes on standard error
     #[arg(long, short, help_heading = "Running")]
@@ -253,17 +253,18 @@ pub(crate) struct ScopeFlags {
     /// Only inside ranges of this name (a trailing * takes all that begin so)
     #[arg(long, value_name = "NAME", help_heading = "Scope")]
     range: Option<String>,
-    /// Only one step, by number
-    #[arg(long, value_name = "K", help_heading = "Scope")]
+    /// Only one step: ProfilerStep#K, else the K-th (from 0) instance of the range repeated most, else the K-th graph launch; a range
+    /// around a collective or inside an operator is no step
+    #[arg(long, value_name = "K", allow_negative_numbers = true, help_heading = "Scope")]
     step: Option<u64>,
     /// Only a window after the first event, e.g. 10ms..1.5s or 200.. (unit ms if not given)
     #[arg(long, value_name = "A..B", value_parser = time_window::parse, help_heading = "Scope")]
     time: Option<(Ns, Ns)>,
     /// Only one device, by number
-    #[arg(long, value_name = "D", help_heading = "Scope")]
+    #[arg(long, value_name = "D", allow_negative_numbers = true, help_heading = "Scope")]
     device: Option<i64>,
     /// Only one rank
-    #[arg(long, value_name = "R", help_heading = "Scope")]
+    #[arg(long, value_name = "R", allow_negative_numbers = true, help_heading = "Scope")]
     rank: Option<u32>,
 }
 
@@ -286,6 +287,13 @@ pub(crate) enum ColorWhen {
 pub(crate) enum StatsFormat {
     Text,
     Json,
+}
+
+/// More threads than this gain nothing, and where memory is limited they cannot all be started.
+pub(crate) const MOST_THREADS: i64 = 64;
+
+fn parse_limit(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "use a number of rows, or 0 for all".to_owned())
 }
 
 /// Frames told apart when `--by stack` does not say.

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use clap::CommandFactory as _;
@@ -10,7 +11,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use longpole_report::redact;
 
 use crate::args::Cli;
-use crate::exit::complain;
+use crate::exit::{complain, exit};
 
 /// True when the first argument is for clap as it is: a command, a question about the program, or a word that is neither a
 /// path nor a flag and so is most likely a misspelled command, which clap answers with the nearest one.
@@ -51,8 +52,14 @@ pub(crate) fn normalise(mut args: Vec<OsString>) -> Vec<OsString> {
 pub(crate) fn refuse(error: &clap::Error) -> ! {
     let plain = error.render().to_string();
     match redact(&plain) {
-        // A closed pipe is no reason to fail.
-        Cow::Borrowed(_) => drop(error.print()),
+        Cow::Borrowed(_) => {
+            let printed = error.print().and_then(|()| io::stdout().flush());
+            if !error.use_stderr()
+                && let Err(failed) = printed
+            {
+                exit(Err(failed.into()), false);
+            }
+        }
         Cow::Owned(redacted) => complain(redacted.trim_end()),
     }
     if error.kind() == ErrorKind::InvalidSubcommand

@@ -14,7 +14,7 @@ use longpole_trace::Severity;
 use regex::Regex;
 use serde::Serialize;
 
-use crate::args::{Common, Format};
+use crate::args::{Common, Format, MOST_THREADS};
 use crate::exit::{Failure, complain};
 use crate::problems;
 use crate::progress::Bar;
@@ -44,7 +44,8 @@ impl<'a> Session<'a> {
     /// Reads the input and finds the scope.
     pub(crate) fn open(common: &'a Common) -> Result<Self, Failure> {
         let mut watch = Stopwatch::start();
-        let threads = common.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS as usize);
+        let threads = common.threads.map_or_else(cores, usize::from);
         // Fails only if a pool exists already, and then that one is used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         let Imported { mut trace, mut problems, source } = read(common, threads)?;

@@ -4,6 +4,7 @@ use longpole_trace::{ActivityId, ApiCallId, HostOpId, LaneId, Ns, Trace};
 
 use super::NONE;
 use super::captures::{CallKind, Captures};
+use super::choice::Chooser;
 use super::join::{self, KeyMap};
 use super::tree::{HostTree, NodeId};
 
@@ -47,6 +48,9 @@ pub struct Links {
     owner: Vec<u32>,
     /// One bit an API call.
     launched: Vec<u64>,
+    /// One bit an API call: launch calls, and those of them that were captured only.
+    launches: Vec<u64>,
+    captured: Vec<u64>,
     counts: LinkCounts,
 }
 
@@ -57,15 +61,18 @@ impl Links {
             call: Vec::with_capacity(count),
             owner: Vec::with_capacity(count),
             launched: vec![0; trace.api_calls.len().div_ceil(64)],
+            launches: vec![0; trace.api_calls.len().div_ceil(64)],
+            captured: vec![0; trace.api_calls.len().div_ceil(64)],
             counts: LinkCounts::default(),
         };
         let lane_ranks: Vec<u32> = (0..trace.lanes.len()).map(|lane| trace.lane_rank(LaneId::from_index(lane))).collect();
+        let mut chooser = Chooser::new(trace, by_correlation);
         let mut by_external_id = None;
         // Activities of one graph launch mostly follow each other, so the owner of the last call is kept.
         let mut last = (NONE, None);
         for row in 0..count {
             let rank = lane_ranks[trace.activities.lane[row].index()];
-            let call = trace.activities.correlation(row).and_then(|key| choose(trace, by_correlation, rank, key, row));
+            let call = trace.activities.correlation(row).and_then(|key| chooser.choose(rank, key, row));
             let mut owner = None;
             if let Some(call) = call {
                 links.launched[call as usize / 64] |= 1 << (call % 64);
@@ -105,6 +112,7 @@ impl Links {
             match *kinds[name.index()].get_or_insert_with(|| CallKind::of(trace.strings.get(name))) {
                 CallKind::Launch => {
                     self.counts.launches += 1;
+                    self.launches[call / 64] |= 1 << (call % 64);
                     if !self.has_activity(ApiCallId::from_index(call)) {
                         without_activity.push(call);
                     }
@@ -115,9 +123,13 @@ impl Links {
             }
         }
         captures.sort();
-        let captured = without_activity.iter().filter(|&&call| captures.include(calls.thread[call], calls.start[call])).count();
-        self.counts.captured_launches = captured as u64;
-        self.counts.launches_without_activity = (without_activity.len() - captured) as u64;
+        for &call in &without_activity {
+            if captures.include(calls.thread[call], calls.start[call]) {
+                self.captured[call / 64] |= 1 << (call % 64);
+                self.counts.captured_launches += 1;
+            }
+        }
+        self.counts.launches_without_activity = without_activity.len() as u64 - self.counts.captured_launches;
     }
 
     fn launched_calls(&self) -> impl Iterator<Item = usize> {
@@ -151,24 +163,18 @@ impl Links {
         self.launched[call.index() / 64] >> (call.index() % 64) & 1 == 1
     }
 
+    /// Whether an API call is one of [`LinkCounts::launches`].
+    pub fn is_launch(&self, call: ApiCallId) -> bool {
+        self.launches[call.index() / 64] >> (call.index() % 64) & 1 == 1
+    }
+
+    /// Whether an API call is one of [`LinkCounts::captured_launches`].
+    pub fn is_captured(&self, call: ApiCallId) -> bool {
+        self.captured[call.index() / 64] >> (call.index() % 64) & 1 == 1
+    }
+
     /// What did not fit.
     pub fn counts(&self) -> LinkCounts {
         self.counts
     }
-}
-
-/// The call of this rank and correlation number that launched activity `row`.
-fn choose(trace: &Trace, by_correlation: &KeyMap, rank: u32, key: u64, row: usize) -> Option<u32> {
-    let last = by_correlation.last(rank, key)?;
-    if by_correlation.before(last).is_none() {
-        return Some(last);
-    }
-    let external_id = trace.activities.external_id(row);
-    let start = trace.activities.start[row];
-    std::iter::successors(Some(last), |&call| by_correlation.before(call)).max_by_key(|&call| {
-        let (call, calls) = (call as usize, &trace.api_calls);
-        let same_operator = external_id.is_some() && calls.external_id(call) == external_id;
-        let ahead = calls.start[call] - start;
-        (same_operator, ahead <= Ns::ZERO, if ahead <= Ns::ZERO { ahead } else { Ns::ZERO - ahead })
-    })
 }

@@ -5,6 +5,7 @@
 //! part, which would wait for itself. The price is that two threads racing for a part may both compute it.
 
 mod captures;
+mod choice;
 mod join;
 mod links;
 pub(crate) mod order;

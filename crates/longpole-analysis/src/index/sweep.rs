@@ -264,5 +264,6 @@ fn finish<'t>(trace: &'t Trace, sweep: Sweep, mut thread_first: Vec<u32>, droppe
         }
     }
     shared.sort_unstable();
-    HostTree { trace, first_op, first_api, row, parent, node_of_row, thread_first, shared, partial_overlaps, folded: folded.len() as u64 }
+    let (folded, op_around) = (folded.len() as u64, std::sync::OnceLock::new());
+    HostTree { trace, first_op, first_api, row, parent, node_of_row, thread_first, shared, partial_overlaps, folded, op_around }
 }

@@ -1,5 +1,7 @@
 //! The host call tree: operators, ranges and API calls of each thread, nested by containment as torch nests them.
 
+use std::sync::OnceLock;
+
 use longpole_trace::{ApiCallId, HostOpId, Ns, RangeId, StrId, ThreadId, Trace};
 
 use super::order::end_of;
@@ -57,7 +59,12 @@ pub struct HostTree<'t> {
     pub(super) shared: Vec<(u32, Ns)>,
     pub(super) partial_overlaps: u64,
     pub(super) folded: u64,
+    /// The node itself or the operator around it, for every node; worked out when a chain of nodes is too long to walk.
+    pub(super) op_around: OnceLock<Vec<u32>>,
 }
+
+/// Ancestors that are walked to find an operator. Deeper, a walk for every launch would cost the square of a runaway recursion.
+const WALKED: usize = 64;
 
 impl<'t> HostTree<'t> {
     pub(super) fn build(trace: &'t Trace) -> Self {
@@ -102,6 +109,11 @@ impl<'t> HostTree<'t> {
         } else {
             HostRow::Range(RangeId(row))
         }
+    }
+
+    /// Whether a node is an operator.
+    pub fn is_op(&self, node: NodeId) -> bool {
+        (self.first_op..self.first_api).contains(&self.row[node.index()])
     }
 
     /// The node around a node.
@@ -222,13 +234,24 @@ impl<'t> HostTree<'t> {
     /// The node itself if it is an operator, else the nearest operator around it.
     pub fn enclosing_op(&self, node: NodeId) -> Option<NodeId> {
         let mut node = node.0;
-        while node != NONE {
-            if (self.first_op..self.first_api).contains(&self.row[node as usize]) {
-                return Some(NodeId(node));
+        for _ in 0..WALKED {
+            if node == NONE || self.is_op(NodeId(node)) {
+                return some_node(node);
             }
             node = self.parent[node as usize];
         }
-        None
+        some_node(node).and_then(|node| some_node(self.op_around.get_or_init(|| self.find_ops_around())[node.index()]))
+    }
+
+    fn find_ops_around(&self) -> Vec<u32> {
+        let mut around = Vec::with_capacity(self.row.len());
+        for node in 0..self.row.len() as u32 {
+            // Parents are numbered before their children.
+            let parent = self.parent[node as usize];
+            let of_parent = around.get(parent as usize).copied().unwrap_or(NONE);
+            around.push(if self.is_op(NodeId(node)) { node } else { of_parent });
+        }
+        around
     }
 
     /// Events that overlap an earlier one of their thread without fitting into it.

@@ -63,15 +63,46 @@ struct DeviceWork {
     busy: Ns,
 }
 
-/// A range that is called once and spends nearly all its time in one range inside is a loop around steps.
-pub(crate) fn wraps(row: &RangeRow, rows: &[RangeRow]) -> bool {
-    let is_inside = |inner: &&RangeRow| inner.parents.last() == Some(&row.name) && inner.parents[..inner.parents.len() - 1] == row.parents;
-    row.calls == 1 && rows.iter().filter(is_inside).any(|inner| is_users(&inner.name) && inner.cpu_ns.get() >= row.cpu_ns.get() / 10 * 9)
+/// Which rows are a loop around steps: called once, and nearly all their time is spent in one range inside. Rows are in nesting order,
+/// and one pass answers for all, since a trace may name every request differently.
+pub(crate) fn wrapping(rows: &[RangeRow]) -> Vec<bool> {
+    let mut wraps = vec![false; rows.len()];
+    let mut around: Vec<usize> = Vec::new();
+    for (at, inner) in rows.iter().enumerate() {
+        while around.pop_if(|outer| rows[*outer].parents.len() >= inner.parents.len()).is_some() {}
+        if let (Some(&outer), Some((parent, grandparents))) = (around.last(), inner.parents.split_last()) {
+            let row = &rows[outer];
+            let is_inside = row.name == *parent && row.parents == grandparents;
+            wraps[outer] |= row.calls == 1 && is_inside && is_users(&inner.name) && inner.cpu_ns.get() >= row.cpu_ns.get() / 10 * 9;
+        }
+        around.push(at);
+    }
+    wraps
 }
 
 /// Ranges that libraries open on their own are not what the user calls a step.
 pub(crate) fn is_users(range: &str) -> bool {
-    !["nccl:", "## Call CompiledFxGraph", "Torch-Compiled Region"].iter().any(|prefix| range.starts_with(prefix))
+    const LIBRARIES: &[&str] = &["## Call CompiledFxGraph", "Torch-Compiled Region", "FullyShardedDataParallel.", "FSDP::"];
+    !is_communication(range) && !LIBRARIES.iter().any(|prefix| range.starts_with(prefix))
+}
+
+/// Ranges around a collective or a message, by the prefix that names their backend.
+pub(crate) fn is_communication(range: &str) -> bool {
+    const BACKENDS: &[&str] = &[
+        "nccl:",
+        "rccl:",
+        "gloo:",
+        "mpi:",
+        "ucc:",
+        "xccl:",
+        "hccl:",
+        "cncl:",
+        "mccl:",
+        "c10d::",
+        "_c10d_functional::",
+        "record_param_comms",
+    ];
+    BACKENDS.iter().any(|prefix| range.starts_with(prefix))
 }
 
 /// The ranges of a scope, depth first, in order of first occurrence.
@@ -94,7 +125,7 @@ pub fn range_table(index: &TraceIndex<'_>, scope: &Scope) -> Vec<RangeRow> {
         of_thread[instance.thread.index()].push(at as u32);
     }
     let launches = launches_by_thread(index, scope);
-    let workers = autograd_workers(trace);
+    let workers = autograd_workers(index);
     for thread in 0..of_thread.len() {
         if of_thread[thread].is_empty() {
             continue;

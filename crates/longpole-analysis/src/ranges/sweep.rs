@@ -1,8 +1,13 @@
 //! One pass over the ranges and launches of a thread, in order of time.
 //!
 //! A launch is noted in the innermost open instances only; an instance hands the union of its work to the one around it
-//! when it closes. So the cost of deep nesting is that of the merged intervals, not of every activity at every depth.
+//! when it closes: the smaller of the two is put into the larger, so that an interval moves a logarithmic number of times however
+//! deep the nesting is.
 
+use std::collections::BTreeMap;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use longpole_trace::{ActivityId, DeviceId, Interval, IntervalSet, Ns, Trace};
 
 use super::{DeviceWork, Instance, NONE};
@@ -18,16 +23,25 @@ pub(super) struct Launch {
 /// Work on one device inside one instance.
 #[derive(Clone, Debug)]
 struct OnDevice {
-    device: DeviceId,
     /// First start to last end; activities of no length count here alone.
     extent: Interval,
+    /// Work launched directly inside, as it came.
     intervals: Vec<Interval>,
+    /// Work of closed instances inside.
+    inner: Union,
+}
+
+/// A union of intervals that grows: starts and ends, disjoint, and their summed length.
+#[derive(Clone, Debug, Default)]
+struct Union {
+    ends: BTreeMap<Ns, Ns>,
+    total: Ns,
 }
 
 /// An instance of this thread while the pass lasts.
 #[derive(Clone, Debug, Default)]
 struct Open {
-    work: Vec<OnDevice>,
+    work: HashMap<DeviceId, OnDevice, FixedState>,
     open_children: u32,
 }
 
@@ -116,7 +130,7 @@ impl<'a> Sweep<'a> {
         let device = trace.lanes[trace.activities.lane[row].index()].device;
         let interval = Interval::new(trace.activities.start[row], trace.activities.dur[row]);
         for &at in &self.innermost {
-            self.open[at].add(device, interval, &[interval]);
+            self.open[at].add(device, interval);
         }
     }
 
@@ -134,14 +148,18 @@ impl<'a> Sweep<'a> {
         let outer = if parent == NONE { None } else { self.active.iter().rev().copied().find(|&outer| self.order[outer] == parent) };
         let work = std::mem::take(&mut self.open[at]).work;
         let mut sum: Option<DeviceWork> = None;
-        for on_device in work {
-            let union = IntervalSet::from_unsorted(on_device.intervals);
+        for (device, on_device) in work {
             let sum = sum.get_or_insert_default();
             sum.span += on_device.extent.len();
-            sum.busy += union.total();
-            if let Some(outer) = outer {
-                self.open[outer].add(on_device.device, on_device.extent, union.intervals());
-            }
+            let direct = IntervalSet::from_unsorted(on_device.intervals);
+            let Some(outer) = outer else {
+                // Nobody asks for the union of an outermost instance without others inside.
+                sum.busy += if on_device.inner.ends.is_empty() { direct.total() } else { on_device.inner.with(direct.into()).total };
+                continue;
+            };
+            let union = on_device.inner.with(direct.into());
+            sum.busy += union.total;
+            self.open[outer].add_inner(device, on_device.extent, union);
         }
         self.instances[self.order[at] as usize].device = sum;
         if let Some(outer) = outer {
@@ -154,13 +172,50 @@ impl<'a> Sweep<'a> {
 }
 
 impl Open {
-    fn add(&mut self, device: DeviceId, extent: Interval, intervals: &[Interval]) {
-        if let Some(known) = self.work.iter_mut().find(|known| known.device == device) {
-            known.extent.start = known.extent.start.min(extent.start);
-            known.extent.end = known.extent.end.max(extent.end);
-            known.intervals.extend_from_slice(intervals);
-        } else {
-            self.work.push(OnDevice { device, extent, intervals: intervals.to_vec() });
+    fn on_device(&mut self, device: DeviceId, extent: Interval) -> &mut OnDevice {
+        let known = self.work.entry(device).or_insert_with(|| OnDevice { extent, intervals: Vec::new(), inner: Union::default() });
+        known.extent.start = known.extent.start.min(extent.start);
+        known.extent.end = known.extent.end.max(extent.end);
+        known
+    }
+
+    /// Adds an activity.
+    fn add(&mut self, device: DeviceId, interval: Interval) {
+        self.on_device(device, interval).intervals.push(interval);
+    }
+
+    /// Adds the work of an instance inside.
+    fn add_inner(&mut self, device: DeviceId, extent: Interval, union: Union) {
+        let known = self.on_device(device, extent);
+        known.inner = std::mem::take(&mut known.inner).with(union);
+    }
+}
+
+impl Union {
+    /// The union of both.
+    fn with(self, other: Self) -> Self {
+        let (mut larger, smaller) = if self.ends.len() < other.ends.len() { (other, self) } else { (self, other) };
+        for (start, end) in smaller.ends {
+            larger.insert(start, end);
         }
+        larger
+    }
+
+    /// Adds an interval that holds time.
+    fn insert(&mut self, mut start: Ns, mut end: Ns) {
+        // Those that begin at its end or before and end at its start or after are one with it.
+        while let Some((&from, &to)) = self.ends.range(..=end).next_back().filter(|&(_, &to)| to >= start) {
+            self.ends.remove(&from);
+            self.total -= to - from;
+            (start, end) = (start.min(from), end.max(to));
+        }
+        self.ends.insert(start, end);
+        self.total += end - start;
+    }
+}
+
+impl From<IntervalSet> for Union {
+    fn from(set: IntervalSet) -> Self {
+        Self { total: set.total(), ends: set.intervals().iter().map(|interval| (interval.start, interval.end)).collect() }
     }
 }

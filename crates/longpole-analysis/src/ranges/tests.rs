@@ -98,8 +98,10 @@ fn naive(ranges: &[DrawnRange], kernels: &[DrawnKernel], name: u8) -> (u64, u64,
     let mut sums = (0, 0, 0, 0);
     for &(thread, _, start, dur) in ranges.iter().filter(|range| range.1 == name) {
         let end = u16::from(start) + u16::from(dur);
-        // Thread 2 is an autograd worker: what it launches counts for every thread's ranges, its own included.
-        let inside: Vec<_> = kernels.iter().filter(|k| (k.0 == 2 || k.0 == thread) && start <= k.1 && u16::from(k.1) < end).collect();
+        // Thread 2 is an autograd worker unless it opens ranges: what it launches counts for every thread's ranges.
+        let is_worker = ranges.iter().all(|range| range.0 != 2);
+        let inside: Vec<_> =
+            kernels.iter().filter(|k| ((is_worker && k.0 == 2) || k.0 == thread) && start <= k.1 && u16::from(k.1) < end).collect();
         sums.0 += 1;
         sums.1 += inside.len() as u64;
         for device in 0..2 {

@@ -1,8 +1,10 @@
 //! Finds the ranks, devices and instances that a scope names.
 
-use longpole_trace::{Interval, IntervalSet, Ns, ProcessId, StrId, ThreadId, Trace};
+use longpole_trace::{Interval, IntervalSet, Ns, ProcessId, RangeId, StrId, ThreadId, Trace};
 
-use super::ScopeError;
+use super::{ScopeError, autograd_workers};
+use crate::index::TraceIndex;
+use crate::ranges::is_communication;
 
 /// A host interval on a thread.
 #[derive(Clone, Copy)]
@@ -38,35 +40,41 @@ pub(super) fn devices(trace: &Trace, ordinal: i64, ranks: Option<&[bool]>) -> Re
     Err(ScopeError::NoSuchDevice(ordinal, known))
 }
 
-pub(super) fn range(trace: &Trace, name: &str, ranks: Option<&[bool]>) -> Result<Vec<IntervalSet>, ScopeError> {
+pub(super) fn range(index: &TraceIndex<'_>, name: &str, ranks: Option<&[bool]>) -> Result<Vec<IntervalSet>, ScopeError> {
+    let trace = index.trace();
     let matches = |text: &str| name.strip_suffix('*').map_or(text == name, |prefix| text.starts_with(prefix));
     let instances = range_instances(trace, ranks, |id| matches(trace.strings.get(id)));
     if instances.is_empty() {
         Err(ScopeError::NoSuchRange(name.to_owned(), range_names(trace, ranks)))
     } else {
-        Ok(by_thread(trace, &instances))
+        Ok(by_thread(index, &instances))
     }
 }
 
-pub(super) fn step(trace: &Trace, step: u64, ranks: Option<&[bool]>) -> Result<Vec<IntervalSet>, ScopeError> {
+pub(super) fn step(index: &TraceIndex<'_>, step: u64, ranks: Option<&[bool]>) -> Result<Vec<IntervalSet>, ScopeError> {
+    let trace = index.trace();
     let marker = |id: StrId| trace.strings.get(id).strip_prefix("ProfilerStep#").and_then(|number| number.parse::<u64>().ok());
     let markers = range_instances(trace, ranks, |id| marker(id).is_some());
     if !markers.is_empty() {
         let wanted = range_instances(trace, ranks, |id| marker(id) == Some(step));
         if !wanted.is_empty() {
-            return Ok(by_thread(trace, &wanted));
+            return Ok(by_thread(index, &wanted));
         }
         let mut numbers: Vec<_> = trace.ranges.name.iter().filter_map(|&id| marker(id)).collect();
         numbers.sort_unstable();
         numbers.dedup();
         return Err(ScopeError::NoSuchStepMarker(step, numbers));
     }
-    let instances = match most_repeated(trace, ranks) {
-        Some(name) => range_instances(trace, ranks, |id| id == name),
-        None => graph_launches(trace, ranks),
+    let can_be_step = steps_by_row(index, ranks);
+    let (instances, what) = match most_repeated(trace, &can_be_step) {
+        Some(name) => {
+            let instances = trace.ranges.name.iter().enumerate().filter(|&(row, id)| *id == name && can_be_step[row]);
+            (instances.map(|(row, _)| instance(trace, row)).collect(), format!("`{}`", trace.strings.get(name)))
+        }
+        None => (graph_launches(trace, ranks), "graph launch".to_owned()),
     };
     let (wanted, found) = nth_of_each_rank(trace, instances, step);
-    if wanted.is_empty() { Err(ScopeError::NoSuchStep(step, found)) } else { Ok(by_thread(trace, &wanted)) }
+    if wanted.is_empty() { Err(ScopeError::NoSuchStep(step, found, what)) } else { Ok(by_thread(index, &wanted)) }
 }
 
 /// First start to last end of the host events and device activities of some ranks, cut to the window of the trace.
@@ -105,8 +113,13 @@ fn range_instances(trace: &Trace, ranks: Option<&[bool]>, wanted: impl Fn(StrId)
     let ranges = &trace.ranges;
     (0..ranges.len())
         .filter(|&row| wanted(ranges.name[row]) && rank_is_in(ranks, trace.thread_rank(ranges.thread[row])))
-        .map(|row| Instance { thread: ranges.thread[row], interval: Interval::new(ranges.start[row], ranges.dur[row]) })
+        .map(|row| instance(trace, row))
         .collect()
+}
+
+fn instance(trace: &Trace, range: usize) -> Instance {
+    let ranges = &trace.ranges;
+    Instance { thread: ranges.thread[range], interval: Interval::new(ranges.start[range], ranges.dur[range]) }
 }
 
 fn graph_launches(trace: &Trace, ranks: Option<&[bool]>) -> Vec<Instance> {
@@ -118,16 +131,32 @@ fn graph_launches(trace: &Trace, ranks: Option<&[bool]>) -> Vec<Instance> {
         .collect()
 }
 
-/// The range name with most instances, at least two; of equals the one with the longest total.
-fn most_repeated(trace: &Trace, ranks: Option<&[bool]>) -> Option<StrId> {
+/// Which ranges can be a step, by row: not collectives, and not what lies inside an operator.
+fn steps_by_row(index: &TraceIndex<'_>, ranks: Option<&[bool]>) -> Vec<bool> {
+    let (trace, tree) = (index.trace(), index.tree());
+    let ranges = &trace.ranges;
+    let is_in_operator = |row: usize| {
+        let node = tree.range_node(RangeId::from_index(row));
+        node.and_then(|node| tree.parent(node)).is_some_and(|around| tree.enclosing_op(around).is_some())
+    };
+    (0..ranges.len())
+        .map(|row| {
+            rank_is_in(ranks, trace.thread_rank(ranges.thread[row]))
+                && !is_communication(trace.strings.get(ranges.name[row]))
+                && !is_in_operator(row)
+        })
+        .collect()
+}
+
+/// The range name with most instances that can be a step, at least two; of equals the one with the longest total, and of those the
+/// one that the trace mentions first.
+fn most_repeated(trace: &Trace, can_be_step: &[bool]) -> Option<StrId> {
     let ranges = &trace.ranges;
     let mut totals = vec![(0_u64, Ns::ZERO); trace.strings.len()];
-    for row in 0..ranges.len() {
-        if rank_is_in(ranks, trace.thread_rank(ranges.thread[row])) {
-            let (count, total) = &mut totals[ranges.name[row].index()];
-            *count += 1;
-            *total += ranges.dur[row].max(Ns::ZERO);
-        }
+    for row in (0..ranges.len()).filter(|&row| can_be_step[row]) {
+        let (count, total) = &mut totals[ranges.name[row].index()];
+        *count += 1;
+        *total += ranges.dur[row].max(Ns::ZERO);
     }
     let best = (0..totals.len()).rev().max_by_key(|&name| totals[name])?;
     (totals[best].0 >= 2).then_some(StrId::from_index(best))
@@ -167,14 +196,15 @@ fn range_names(trace: &Trace, ranks: Option<&[bool]>) -> Vec<String> {
 }
 
 /// For each thread, when its events are inside: its own instances, and on an autograd worker those of its whole process.
-fn by_thread(trace: &Trace, instances: &[Instance]) -> Vec<IntervalSet> {
+fn by_thread(index: &TraceIndex<'_>, instances: &[Instance]) -> Vec<IntervalSet> {
+    let trace = index.trace();
     let mut of_thread = vec![Vec::new(); trace.threads.len()];
     let mut of_process = vec![Vec::new(); trace.processes.len()];
     for instance in instances {
         of_thread[instance.thread.index()].push(instance.interval);
         of_process[process_of(trace, instance.thread).index()].push(instance.interval);
     }
-    for (thread, is_worker) in autograd_workers(trace).into_iter().enumerate() {
+    for (thread, is_worker) in autograd_workers(index).into_iter().enumerate() {
         if is_worker {
             of_thread[thread].clone_from(&of_process[process_of(trace, ThreadId::from_index(thread)).index()]);
         }
@@ -184,16 +214,4 @@ fn by_thread(trace: &Trace, instances: &[Instance]) -> Vec<IntervalSet> {
 
 fn process_of(trace: &Trace, thread: ThreadId) -> ProcessId {
     trace.threads[thread.index()].process
-}
-
-/// Threads that run backward operators, by thread: no range is ever opened for those.
-pub(crate) fn autograd_workers(trace: &Trace) -> Vec<bool> {
-    let is_backward: Vec<bool> = trace.strings.iter().map(|(_, name)| name.starts_with("autograd::engine::evaluate_function")).collect();
-    let mut workers = vec![false; trace.threads.len()];
-    if is_backward.contains(&true) {
-        for (name, thread) in trace.host_ops.name.iter().zip(&trace.host_ops.thread) {
-            workers[thread.index()] |= is_backward[name.index()];
-        }
-    }
-    workers
 }

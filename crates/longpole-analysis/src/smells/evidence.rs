@@ -65,10 +65,12 @@ pub(crate) struct Evidence {
     pub(crate) starved_ns: Ns,
     /// The part of the devices' idle time in which a data loader was being waited for.
     pub(crate) loader_ns: Ns,
-    /// Calls that by their name start device work.
+    /// Launch calls, as the links count them.
     pub(crate) launch_calls: u64,
     /// Those of them without device activity.
     pub(crate) unanswered: u64,
+    /// Those of them that were made while a graph was captured, and rightly have none.
+    pub(crate) captured_launches: u64,
     /// Whether a device graph was captured.
     pub(crate) captured: bool,
     pub(crate) replays: Replays,
@@ -179,7 +181,7 @@ impl Evidence {
     fn api_side(&mut self, tables: &Tables<'_, '_>, busy: &[IntervalSet]) {
         let trace = tables.index.trace();
         let calls = &trace.api_calls;
-        let launches = names_with(trace, |name| (name.contains("Launch") || name.contains("MemcpyAsync")) && !name.contains("HostFunc"));
+        let links = tables.index.links();
         let captures = names_with(trace, |name| name.contains("GraphInstantiate") || name.contains("BeginCapture"));
         let memory = names_with(trace, manages_memory);
         let mut managing = vec![Vec::new(); busy.len()];
@@ -190,9 +192,10 @@ impl Evidence {
                 continue;
             }
             let name = calls.name[row];
-            if launches[name.index()] {
+            if links.is_launch(id) {
                 self.launch_calls += 1;
-                self.unanswered += u64::from(!tables.index.links().has_activity(id));
+                self.unanswered += u64::from(!links.has_activity(id));
+                self.captured_launches += u64::from(links.is_captured(id));
             }
             self.captured |= captures[name.index()];
             if memory[name.index()] {
@@ -242,7 +245,7 @@ impl Evidence {
             }
         }
         let wall = tables.totals.wall_ns;
-        if trace.ranks.len() <= 1 && !inside.is_empty() {
+        if tables.scope.ranks(trace).len() <= 1 && !inside.is_empty() {
             self.outside_ns = Some((wall - IntervalSet::from_unsorted(inside).total()).max(Ns::ZERO));
         }
 
@@ -306,12 +309,15 @@ fn long_call(tables: &Tables<'_, '_>, node: NodeId, self_ns: Ns) -> Option<LongC
     let (tree, trace) = (tables.index.tree(), tables.index.trace());
     let name = tree.name(node);
     let others = || tree.nodes().filter(|&other| tree.name(other) == name);
-    let mut durations: Vec<Ns> = others().map(|other| tree.times(other).1).collect();
+    let in_scope = |other: &NodeId| tables.scope.includes_node(tables.index, *other);
+    let mut durations: Vec<Ns> = others().filter(in_scope).map(|other| tree.times(other).1).collect();
     let (start, duration) = tree.times(node);
     let inside = matches!(tree.row(node), HostRow::Api(_)).then(|| tree.enclosing_op(node)).flatten();
     let place = |node: NodeId| tree.enclosing_op(node).map(|op| tree.name(op));
     let alike = |other: &NodeId| inside.is_none() || place(*other) == place(node);
-    let is_first = others().filter(alike).all(|other| tree.start(other) >= start);
+    // What is first in a step need not be the first of the run, but other ranks begin on their own.
+    let rank = |node: NodeId| trace.thread_rank(tree.thread(node));
+    let is_first = others().filter(|&other| rank(other) == rank(node)).filter(alike).all(|other| tree.start(other) >= start);
     let calls = durations.len() as u64;
     let middle = durations.len().checked_sub(1)? / 2;
     let median = *durations.select_nth_unstable(middle).1;
@@ -332,7 +338,7 @@ fn long_call(tables: &Tables<'_, '_>, node: NodeId, self_ns: Ns) -> Option<LongC
 }
 
 /// API calls that wait for the device: their time says nothing about the call.
-fn blocks(name: &str) -> bool {
+pub(super) fn blocks(name: &str) -> bool {
     ["Synchronize", "Memcpy", "EventQuery", "StreamQuery"].iter().any(|part| name.contains(part))
 }
 
@@ -373,14 +379,11 @@ fn loader_intervals(tables: &Tables<'_, '_>) -> Vec<IntervalSet> {
 
 fn communication_by_rank(tables: &Tables<'_, '_>) -> Vec<(u32, Ns)> {
     let trace = tables.index.trace();
-    let mut by_rank: Vec<(u32, Ns)> = Vec::new();
+    let mut sums = std::collections::BTreeMap::<u32, Ns>::new();
     for device in &tables.totals.devices {
-        let rank = rank_number(trace, device.device);
-        match by_rank.iter_mut().find(|(known, _)| *known == rank) {
-            Some((_, time)) => *time += device.comm_busy_ns,
-            None => by_rank.push((rank, device.comm_busy_ns)),
-        }
+        *sums.entry(rank_number(trace, device.device)).or_default() += device.comm_busy_ns;
     }
+    let mut by_rank: Vec<(u32, Ns)> = sums.into_iter().collect();
     by_rank.sort_by_key(|&(rank, time)| (std::cmp::Reverse(time), rank));
     if by_rank.len() > 1 { by_rank } else { Vec::new() }
 }

@@ -7,6 +7,7 @@ use crate::index::Owner;
 use crate::ranges::is_users;
 use crate::totals::DeviceTotals;
 use crate::triage::Tables;
+use crate::vendor;
 
 /// Everything a smell may look at.
 pub(crate) struct Facts<'a, 't> {
@@ -21,6 +22,10 @@ pub(crate) struct Facts<'a, 't> {
     pub(crate) device_time: Ns,
     /// The repeated range that stands for a step.
     pub(crate) steps: Option<Steps>,
+    /// Whether the device is AMD's.
+    pub(crate) is_amd: bool,
+    /// Ranks in scope.
+    ranks: usize,
 }
 
 /// Host calls of one kind.
@@ -58,11 +63,23 @@ impl<'a, 't> Facts<'a, 't> {
             span: totals.gpu_span_ns().unwrap_or_default(),
             device_time: tables.ops.self_cuda_total_ns.unwrap_or_default(),
             steps: Steps::find(tables),
+            ranks: tables.scope.ranks(tables.index.trace()).len(),
+            is_amd: vendor::is_amd(tables.index.trace()),
         }
     }
 
     pub(crate) fn trace(&self) -> &'t Trace {
         self.tables.index.trace()
+    }
+
+    /// The profiler of single kernels that works on this device.
+    pub(crate) fn kernel_profiler(&self) -> &'static str {
+        vendor::kernel_profiler(self.is_amd)
+    }
+
+    /// What a recorded sequence of launches is called on this device.
+    pub(crate) fn graphs(&self) -> &'static str {
+        vendor::graphs(self.is_amd)
     }
 
     fn share(&self, time: Ns, parts: usize) -> Option<f64> {
@@ -82,7 +99,7 @@ impl<'a, 't> Facts<'a, 't> {
 
     /// The share of the wall that host time covers, the mean over ranks.
     pub(crate) fn host_share(&self, time: Ns) -> Option<f64> {
-        self.share(time, self.trace().ranks.len())
+        self.share(time, self.ranks)
     }
 
     /// At most this device time can be won, the mean over devices.
@@ -97,12 +114,17 @@ impl<'a, 't> Facts<'a, 't> {
 
     /// At most this host time can be won, the mean over ranks.
     pub(crate) fn host_ceiling(&self, time: Ns) -> Option<Ceiling> {
-        self.ceiling(time, self.trace().ranks.len())
+        self.ceiling(time, self.ranks)
     }
 
     /// Whether anything is known of a device; without, nobody can say that it idled.
     pub(crate) fn has_device(&self) -> bool {
         !self.tables.totals.devices.is_empty()
+    }
+
+    /// Whether the scope leaves out all of the device work that the trace has: then nothing is wrong with the recording.
+    pub(crate) fn has_work_outside_scope(&self) -> bool {
+        !self.has_device() && !self.tables.scope.is_whole() && !self.trace().activities.is_empty()
     }
 
     /// What is said after host time in which no device was busy.

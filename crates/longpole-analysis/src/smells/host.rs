@@ -16,7 +16,7 @@ pub(super) const HOST_BOUND: SmellKind = SmellKind {
                 {STARVED_SHARE}. A graph replay whose kernels were all launched at once is not host-bound, however short they are. Recording slows the \
                 host (1.2 to 3 times in our own measurements of decoding): calibrate with --unprofiled-step-ms.",
     ceiling: "idle time inside the device span in which the next work was not launched yet",
-    fix: "CUDA graphs (torch.compile(mode=\"reduce-overhead\") or torch.cuda.graph) for steps of fixed shape; torch.compile to fuse; larger batches; \
+    fix: "CUDA or HIP graphs (torch.compile(mode=\"reduce-overhead\") or torch.cuda.graph) for steps of fixed shape; torch.compile to fuse; larger batches; \
           fewer, larger operators; less Python per step.",
     find: host_bound,
 };
@@ -29,11 +29,11 @@ fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
     }
     let share = percent(starved, facts.span)?;
     let fix = if facts.evidence.replays.device_ns.get() > facts.busy.get() / 2 {
-        "launch the next graph before the last one ends"
+        "launch the next graph before the last one ends".to_owned()
     } else if facts.tables.ops.rows.iter().any(|row| row.name.starts_with("Torch-Compiled Region")) {
-        "it is compiled already, so add CUDA graphs"
+        format!("it is compiled already, so add {}", facts.graphs())
     } else {
-        "try CUDA graphs or torch.compile"
+        format!("try {} or torch.compile", facts.graphs())
     };
     // Recording slows the host down, more so with stacks: host times are not those of a plain run.
     let profiler = if facts.trace().recorded.stacks { "profiler and stacks included" } else { "profiler included" };

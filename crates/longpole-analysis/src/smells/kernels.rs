@@ -27,7 +27,7 @@ pub(super) const ONE_KERNEL: SmellKind = SmellKind {
     meaning: "One kernel takes a large part of device time.",
     detection: "One kernel takes at least {KERNEL_SHARE} of device time.",
     ceiling: "time covered by the kernel with nothing else running on the device",
-    fix: "Profile one launch with ncu and compare it with its floor: bytes over memory bandwidth, or FLOPs over peak. Then another \
+    fix: "Profile one launch with ncu (rocprof-compute on AMD) and compare it with its floor: bytes over memory bandwidth, or FLOPs over peak. Then another \
           algorithm, tile, dtype or library.",
     find: one_kernel,
 };
@@ -39,7 +39,7 @@ pub(super) const TOP_FAMILY: SmellKind = SmellKind {
     meaning: "Nothing stands out: device time is spread over kernels, and the largest family is the place to look.",
     detection: "Nothing else was found to try first.",
     ceiling: "time covered by the largest kernel of the family with nothing else running on the device",
-    fix: "Profile the largest kernel of the family with ncu.",
+    fix: "Profile the largest kernel of the family with ncu (rocprof-compute on AMD).",
     find: top_family,
 };
 
@@ -114,17 +114,21 @@ fn one_kernel(facts: &Facts<'_, '_>) -> Option<Found> {
         time(row.median_ns)
     );
     Some(
-        Found::new(row.name.as_str(), summary, "profile one with ncu against its memory or FLOP floor, then measure the median")
-            .covering(facts.device_share(work.total))
-            .at_most(facts.device_ceiling(work.alone))
-            .fact("calls", row.calls)
-            .fact("cuda_ns", row.cuda_ns)
-            .fact("of_device_time_fraction", fraction(row.cuda_ns, facts.device_time))
-            .fact("median_ns", row.median_ns)
-            .fact("max_ns", row.max_ns)
-            .fact("family", row.family.name())
-            .fact("owner", row.owners.first().map(|owner| owner.name.as_str()))
-            .leading(true),
+        Found::new(
+            row.name.as_str(),
+            summary,
+            format!("profile one with {} against its memory or FLOP floor, then measure the median", facts.kernel_profiler()),
+        )
+        .covering(facts.device_share(work.total))
+        .at_most(facts.device_ceiling(work.alone))
+        .fact("calls", row.calls)
+        .fact("cuda_ns", row.cuda_ns)
+        .fact("of_device_time_fraction", fraction(row.cuda_ns, facts.device_time))
+        .fact("median_ns", row.median_ns)
+        .fact("max_ns", row.max_ns)
+        .fact("family", row.family.name())
+        .fact("owner", row.owners.first().map(|owner| owner.name.as_str()))
+        .leading(true),
     )
 }
 
@@ -141,13 +145,17 @@ fn top_family(facts: &Facts<'_, '_>) -> Option<Found> {
     );
     let work = facts.kernel_work(&kernel.name);
     Some(
-        Found::new(family.family.name(), summary, "profile that one with ncu, then measure the family again")
-            .covering(facts.device_share(work.total))
-            .at_most(facts.device_ceiling(work.alone))
-            .fact("family_ns", family.self_cuda_ns)
-            .fact("family_calls", family.calls)
-            .fact("kernel", kernel.name.as_str())
-            .fact("kernel_ns", kernel.cuda_ns)
-            .leading(true),
+        Found::new(
+            family.family.name(),
+            summary,
+            format!("profile that one with {}, then measure the family again", facts.kernel_profiler()),
+        )
+        .covering(facts.device_share(work.total))
+        .at_most(facts.device_ceiling(work.alone))
+        .fact("family_ns", family.self_cuda_ns)
+        .fact("family_calls", family.calls)
+        .fact("kernel", kernel.name.as_str())
+        .fact("kernel_ns", kernel.cuda_ns)
+        .leading(true),
     )
 }

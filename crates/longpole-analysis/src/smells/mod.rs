@@ -11,6 +11,7 @@
 //! means over them; the ceilings of copies and communication are those of the device with most.
 
 mod allocation;
+mod blocking;
 mod copies;
 mod evidence;
 mod explain;
@@ -209,7 +210,9 @@ impl Found {
 
 /// All kinds. Those of one stage that have no ceiling lead in this order.
 const KINDS: &[&SmellKind] = &[
+    &recording::CUT_FILE,
     &recording::EMPTY,
+    &recording::NOTHING_IN_SCOPE,
     &recording::RECORD_CUDA,
     &recording::GRAPH_CAPTURE,
     &recording::KERNELS_MISSING,
@@ -222,6 +225,7 @@ const KINDS: &[&SmellKind] = &[
     &allocation::ALLOCATION,
     &waiting::DATA_LOADING,
     &waiting::SYNCHRONISATION,
+    &blocking::BLOCKING_CALL,
     &recording::RECORD_CPU,
     &host::HOST_BOUND,
     &kernels::MANY_TINY_KERNELS,
@@ -247,7 +251,8 @@ pub(crate) struct Suspects {
 
 /// Looks for every kind.
 pub(crate) fn suspects(facts: &Facts<'_, '_>) -> Suspects {
-    let mut found: Vec<(&SmellKind, Found)> = KINDS.par_iter().filter_map(|&kind| Some((kind, (kind.find)(facts)?))).collect();
+    let mut found: Vec<(&SmellKind, Found)> =
+        KINDS.par_iter().filter(|kind| is_judged(facts, kind)).filter_map(|&kind| Some((kind, (kind.find)(facts)?))).collect();
     let win = |found: &Found| found.ceiling.map_or(Ns::ZERO, |ceiling| ceiling.win_ns);
     // The first of equals is taken, so that the order of the list settles ties.
     let leader = found
@@ -261,7 +266,8 @@ pub(crate) fn suspects(facts: &Facts<'_, '_>) -> Suspects {
         |at| (found[at].0.code, experiment(found[at].0, &found[at].1)),
     );
     // Where nothing can be judged, nothing is: only what the recording lacks, start-up, and the like are listed.
-    let unjudged = found.iter().any(|(kind, _)| matches!(kind.code, "empty" | "record_cuda" | "graph_capture" | "too_little"));
+    let unjudged =
+        found.iter().any(|(kind, _)| matches!(kind.code, "empty" | "nothing_in_scope" | "record_cuda" | "graph_capture" | "too_little"));
     found.retain(|(kind, _)| match kind.stage {
         Stage::Fallback => kind.code == next_code,
         Stage::Cause | Stage::Unattributed | Stage::Host | Stage::ManyKernels | Stage::Operator | Stage::Kernel => {
@@ -272,6 +278,11 @@ pub(crate) fn suspects(facts: &Facts<'_, '_>) -> Suspects {
     let mut smells: Vec<Smell> = found.into_iter().map(|(kind, found)| smell(kind, found)).collect();
     smells.sort_by(|a, b| b.share_fraction.unwrap_or(-1.0).total_cmp(&a.share_fraction.unwrap_or(-1.0)));
     Suspects { smells, next_code, next_text }
+}
+
+/// Of a cut file only the cut itself is judged, and what the recording cost: everything else rests on what the device did, or did not.
+fn is_judged(facts: &Facts<'_, '_>, kind: &SmellKind) -> bool {
+    !facts.tables.is_cut || matches!(kind.code, "cut_file" | "profiler_distorts")
 }
 
 /// The sentence of the next experiment: finding, what to do, and the most it can win.

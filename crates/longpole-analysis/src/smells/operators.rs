@@ -4,7 +4,7 @@ use longpole_trace::Ns;
 
 use super::facts::Work;
 use super::thresholds::{CHEAP_CALLS, CHEAP_SHARE, COMMUNICATION_LISTED, COPY_LISTED, OPERATOR_SHARE, SMALL_KERNEL, TRAFFIC_SHARE};
-use super::{Facts, Found, SmellKind, Stage};
+use super::{Ceiling, Facts, Found, SmellKind, Stage};
 use crate::families::{Family, FamilyOfName};
 use crate::index::Owner;
 use crate::ops::OpRowKind;
@@ -18,7 +18,7 @@ pub(super) const ONE_OPERATOR: SmellKind = SmellKind {
               or contiguous is memory traffic dressed as model work, and mostly can go.",
     detection: "One operator owns at least {OPERATOR_SHARE} of device time by itself. Its kind is that of the kernels in which most of its time goes. Copies and collectives that are listed as copies or communication are not repeated.",
     ceiling: "time covered by the operator's own device work with nothing else running on the device",
-    fix: "Model work: profile its largest kernel with ncu against its memory or FLOP floor. Memory traffic: find who asks for it (longpole ops --by stack) \
+    fix: "Model work: profile its largest kernel with ncu (rocprof-compute on AMD) against its memory or FLOP floor. Memory traffic: find who asks for it (longpole ops --by stack) \
           and keep one dtype and layout instead.",
     find: one_operator,
 };
@@ -105,9 +105,10 @@ fn one_operator(facts: &Facts<'_, '_>) -> Option<Found> {
         }
         "communication" => "compare the ranks' time in it, then look at the rank with the least".to_owned(),
         _ => format!(
-            "profile {} ({}) with ncu against its memory or FLOP floor, then measure its self CUDA time",
+            "profile {} ({}) with {} against its memory or FLOP floor, then measure its self CUDA time",
             clip_kernel(&kernel.short_name),
-            time(kernel_time)
+            time(kernel_time),
+            facts.kernel_profiler()
         ),
     };
     let work = own_work(facts, &row.name);
@@ -131,6 +132,11 @@ fn one_operator(facts: &Facts<'_, '_>) -> Option<Found> {
     )
 }
 
+/// What one operator could win, if there is one that owns the run.
+pub(super) fn ceiling(facts: &Facts<'_, '_>) -> Option<Ceiling> {
+    one_operator(facts).and_then(|found| found.ceiling)
+}
+
 fn memory_traffic(facts: &Facts<'_, '_>) -> Option<Found> {
     let moves = |family: Family| matches!(family, Family::CopyCast | Family::GatherScatter);
     let rows = || facts.tables.kernels.iter().filter(|row| moves(row.family));
@@ -139,13 +145,11 @@ fn memory_traffic(facts: &Facts<'_, '_>) -> Option<Found> {
         return None;
     }
     let calls: u64 = rows().map(|row| row.calls).sum();
-    let mut owners: Vec<(&str, Ns)> = Vec::new();
+    let mut sums: hashbrown::HashMap<&str, Ns, foldhash::fast::FixedState> = hashbrown::HashMap::default();
     for owner in rows().flat_map(|row| &row.owners) {
-        match owners.iter_mut().find(|(name, _)| *name == owner.name) {
-            Some((_, time)) => *time += owner.cuda_ns,
-            None => owners.push((&owner.name, owner.cuda_ns)),
-        }
+        *sums.entry(&owner.name).or_default() += owner.cuda_ns;
     }
+    let mut owners: Vec<(&str, Ns)> = sums.into_iter().collect();
     owners.sort_by_key(|&(name, time)| (std::cmp::Reverse(time), name));
     let (owner, owner_time) = *owners.first()?;
     let trace = facts.trace();

@@ -21,16 +21,40 @@ pub(super) const EMPTY: SmellKind = SmellKind {
     find: empty,
 };
 
+pub(super) const CUT_FILE: SmellKind = SmellKind {
+    code: "cut_file",
+    stage: Stage::Recording,
+    lead_in: "",
+    meaning: "The file ends early or is damaged. Device events are the last part of most traces, so a cut loses them first: how busy the device was, and \
+              what the host waited for, cannot be known.",
+    detection: "Reading met a cut or damage (trust: truncated, damaged_compression). Nothing but what the recording itself cost is judged then.",
+    ceiling: NO_CEILING,
+    fix: "Copy the file again and compare sizes. If it is short at its origin, let the program that recorded it end by itself: the profiler writes the file \
+          when it stops. Record fewer steps if the disk was full.",
+    find: cut_file,
+};
+
 pub(super) const RECORD_CUDA: SmellKind = SmellKind {
     code: "record_cuda",
     stage: Stage::Recording,
     lead_in: "",
     meaning: "No device activity was recorded: whether the device was busy, and with what, cannot be known.",
-    detection: "There is no device activity in the scope.",
+    detection: "There is no device activity in the trace.",
     ceiling: NO_CEILING,
     fix: "Add ProfilerActivity.CUDA to the activities of the profiler. Counter and range profiling hide kernels from it: leave them off. If nothing was \
           meant to run on a device, read the host table (longpole ops --sort self_cpu_time_total).",
     find: record_cuda,
+};
+
+pub(super) const NOTHING_IN_SCOPE: SmellKind = SmellKind {
+    code: "nothing_in_scope",
+    stage: Stage::Recording,
+    lead_in: "",
+    meaning: "The trace has device work, and none of it is in the scope that was asked for.",
+    detection: "There is a scope without device activity in it, in a trace that has some.",
+    ceiling: NO_CEILING,
+    fix: "Ask for another scope: longpole ranges says which ranges launch device work; the hardware line names the devices of a rank.",
+    find: nothing_in_scope,
 };
 
 pub(super) const GRAPH_CAPTURE: SmellKind = SmellKind {
@@ -103,11 +127,32 @@ pub(super) const UNNAMED_PHASES: SmellKind = SmellKind {
 fn empty(facts: &Facts<'_, '_>) -> Option<Found> {
     let totals = facts.tables.totals;
     let nothing = totals.host_ops == 0 && totals.devices.is_empty() && facts.tables.ops.rows.is_empty() && facts.tables.ranges.is_empty();
-    nothing.then(|| Found::new("the scope", "there are no events here".to_owned(), "record again").leading(true))
+    let (summary, next) = if facts.tables.scope.is_whole() {
+        ("there are no events here", "record again")
+    } else {
+        ("nothing is in scope", "ask for a scope in which something ran")
+    };
+    nothing.then(|| Found::new("the scope", summary.to_owned(), next).leading(true))
+}
+
+fn cut_file(facts: &Facts<'_, '_>) -> Option<Found> {
+    facts.tables.is_cut.then(|| {
+        let busy = facts.tables.totals.gpu_busy_ns;
+        let read = busy.map_or_else(|| "no GPU work was read".to_owned(), |busy| format!("at least {} of GPU work was read", time(busy)));
+        Found::new(
+            "the file",
+            format!("the file was cut, and device events come last in it: {read}"),
+            "copy or record it again whole, then read the GPU busy share",
+        )
+        .fact("gpu_busy_read_ns", busy)
+        .fact("activities_read", activities(facts))
+        .fact("host_ops_read", facts.tables.totals.host_ops)
+        .leading(true)
+    })
 }
 
 fn record_cuda(facts: &Facts<'_, '_>) -> Option<Found> {
-    if !facts.tables.totals.devices.is_empty() || empty(facts).is_some() {
+    if facts.has_device() || empty(facts).is_some() || facts.has_work_outside_scope() {
         return None;
     }
     let launches = facts.evidence.launch_calls;
@@ -131,6 +176,20 @@ fn record_cuda(facts: &Facts<'_, '_>) -> Option<Found> {
     Some(found.fact("launch_calls", launches).fact("host_ops", facts.tables.totals.host_ops).leading(true))
 }
 
+fn nothing_in_scope(facts: &Facts<'_, '_>) -> Option<Found> {
+    (facts.has_work_outside_scope() && empty(facts).is_none()).then(|| {
+        let outside = facts.trace().activities.len() as u64;
+        Found::new(
+            "the scope",
+            format!("nothing in scope ran on a device: all {} of device work are outside it", counted(outside, "piece")),
+            "ask for a scope with device work (longpole ranges)",
+        )
+        .fact("activities_outside", outside)
+        .fact("host_ops", facts.tables.totals.host_ops)
+        .leading(true)
+    })
+}
+
 fn graph_capture(facts: &Facts<'_, '_>) -> Option<Found> {
     let evidence = facts.evidence;
     let (all, unanswered) = (evidence.launch_calls, evidence.unanswered);
@@ -148,7 +207,8 @@ fn graph_capture(facts: &Facts<'_, '_>) -> Option<Found> {
 }
 
 fn kernels_missing(facts: &Facts<'_, '_>) -> Option<Found> {
-    let (all, unanswered) = (facts.evidence.launch_calls, facts.evidence.unanswered);
+    // As the trust header counts them: what was only captured is not missing.
+    let (all, unanswered) = (facts.evidence.launch_calls, facts.evidence.unanswered - facts.evidence.captured_launches);
     let holds = all >= LAUNCHES_TO_JUDGE.count() && unanswered as f64 >= all as f64 * MISSING_SHARE.value;
     // Without any device work the message is another.
     (holds && !facts.tables.totals.devices.is_empty() && graph_capture(facts).is_none()).then(|| {

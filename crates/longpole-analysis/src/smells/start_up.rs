@@ -45,7 +45,7 @@ pub(super) const COMPILE_OR_LOAD: SmellKind = SmellKind {
                 TorchDynamo Cache Lookup, Torch-Compiled Region) do not count. It comes before other experiments from {COLD_SHARE} of the wall.",
     ceiling: "union of those events, less the time in which a device of the rank was busy",
     fix: "Warm up every shape that is served before recording; mark changing sizes dynamic so that they do not compile again; cache compiled \
-          code; CUDA_MODULE_LOADING=EAGER moves loading to the start.",
+          code; CUDA_MODULE_LOADING=EAGER moves loading to the start on NVIDIA.",
     find: compile_or_load,
 };
 

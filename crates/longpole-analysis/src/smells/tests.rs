@@ -556,3 +556,58 @@ fn the_questions_are_answered_by_numbers() {
     launch(&mut unnamed, "aten::mm", 0, US, ("gemm", 10 * US, US));
     assert_eq!(verdict(&run(unnamed), "prefill_and_decode"), "unknown");
 }
+
+#[test]
+fn tools_and_words_are_those_of_the_vendor() {
+    let text = |launch: &str, host: i64, device: i64, named: Option<&str>| {
+        let mut sample = Sample::new();
+        for call in 0..100 {
+            sample.op("aten::mm", call * host, host / 2);
+            sample.launch(launch, call * host, host / 4).kernel("gemm", call * host + host / 2, device);
+        }
+        let mut trace = sample.finish();
+        trace.devices[0].properties.name = named.map(str::to_owned);
+        let found = run_trace(&trace);
+        let smells: Vec<&str> = found.smells.iter().flat_map(|smell| [smell.summary.as_str(), smell.next.as_str()]).collect();
+        format!("{}\n{}", found.report.next_experiment.text, smells.join("\n"))
+    };
+    for (launch, named, is_amd) in [
+        ("hipLaunchKernel", None, true),
+        ("hipModuleLaunchKernel", Some("AMD Radeon Graphics"), true),
+        ("cudaLaunchKernel", Some("NVIDIA H200"), false),
+        ("cudaLaunchKernel", None, false),
+        ("launch", Some("AMD Instinct MI300X"), true),
+    ] {
+        // A packed device, then a starved one.
+        let packed = text(launch, 100 * US, 99 * US, named);
+        assert_eq!((packed.contains("ncu"), packed.contains("rocprof-compute")), (!is_amd, is_amd), "{launch}: {packed}");
+        let starved = text(launch, 100 * US, 10 * US, named);
+        assert_eq!((starved.contains("CUDA graphs"), starved.contains("HIP graphs")), (!is_amd, is_amd), "{launch}: {starved}");
+    }
+}
+
+/// A blocking copy of 50 ms, then `device` ms of one operator; `before` ms of the wait have other work on the device.
+fn blocked(device: i64, before: i64) -> Sample {
+    let mut sample = Sample::new();
+    if before > 0 {
+        sample.orphan("other", 2 * MS, before * MS);
+    }
+    sample.op("aten::to", 0, 51 * MS);
+    sample.launch("hipMemcpyWithStream", MS, 50 * MS).memcpy("Memcpy DtoH (Device -> Pinned)", 51 * MS - US, US);
+    for call in 0..20 {
+        let host = 52 * MS + call * 100 * US;
+        launch(&mut sample, "aten::mm", host, 50 * US, ("gemm", 53 * MS + call * device * MS / 20, device * MS / 20));
+    }
+    sample
+}
+
+#[test]
+fn one_wait_for_work_that_was_not_recorded_comes_before_a_smaller_operator() {
+    let smell = tells_apart("blocking_call", blocked(45, 0), blocked(45, 48));
+    assert_eq!((smell.subject.as_str(), number(&smell, "gpu_idle_during_ns")), ("hipMemcpyWithStream", 50 * MS - US));
+    assert!(smell.summary.contains("in aten::to") && smell.summary.contains("launched before the window"), "{}", smell.summary);
+    assert_eq!(run(blocked(45, 0)).report.next_experiment.code, "blocking_call");
+    let larger = run(blocked(120, 0));
+    assert!(find(&larger, "blocking_call").is_some(), "it is still listed");
+    assert_eq!(larger.report.next_experiment.code, "one_operator");
+}

@@ -102,6 +102,8 @@ thresholds! {
     LOADER_SHARE = Share 0.2, "share of the device span idle behind a data loader that makes it the experiment";
     SYNC_CALLS = Count 5.0, "waits for the device before it is a habit";
     SYNC_SHARE = Share 0.2, "share of the device span in gaps that begin under a wait that makes it the experiment";
+    BLOCKED_LISTED = Share 0.05, "share of wall that one blocking call waits with the device idle that is worth a line";
+    BLOCKED_SHARE = Share 0.25, "share of wall that one blocking call waits with the device idle that makes it the experiment";
     STARVED_LISTED = Share 0.2, "share of the device span idle with the next work not launched that is worth a line";
     STARVED_SHARE = Share 0.4, "share of the device span idle with the next work not launched that makes it the experiment";
 

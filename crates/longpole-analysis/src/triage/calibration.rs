@@ -67,7 +67,7 @@ fn calibrate(facts: &Facts<'_, '_>, unprofiled: Ns) -> Option<Calibration> {
     let rows = facts.tables.ranges.iter().filter(|row| row.name == steps.name);
     let busy: Option<Ns> = rows.clone().filter_map(|row| row.gpu_busy_ns).reduce(|a, b| a + b);
     let calls: u64 = rows.map(|row| row.calls).sum();
-    let busy_per_step_ns = busy.filter(|_| calls > 0).map(|busy| Ns(busy.get() / calls as i64));
+    let busy_per_step_ns = busy.filter(|_| calls > 0 && !facts.tables.is_cut).map(|busy| Ns(busy.get() / calls as i64));
     let ratio = |part: Ns| part.get() as f64 / unprofiled.get() as f64;
     Some(Calibration {
         step: steps.name.clone(),

@@ -1,31 +1,40 @@
 //! The first four lines of the report.
 
-use longpole_trace::{Ns, Trace};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use longpole_trace::Ns;
 
 use super::{Hardware, HardwareDevice, Tables};
 use crate::families::Family;
 use crate::ops::{OpRow, OpRowKind};
 use crate::phrases::{clip, count, counted, list, percent, percent_of, time};
-use crate::ranges::{RangeRow, is_users, wraps};
+use crate::ranges::{RangeRow, is_users, wrapping};
 use crate::smells::Evidence;
 
 /// What ran, as far as ranges, shapes and launches say.
 pub(super) fn workload(tables: &Tables<'_, '_>, evidence: &Evidence) -> String {
     let trace = tables.index.trace();
     let mut parts = Vec::new();
-    parts.push(ranges(tables).unwrap_or_else(|| "not named in the trace (no ranges)".to_owned()));
+    let named = ranges(tables);
+    let ranks_are_said = named.is_some() && tables.scope.ranks(trace).len() > 1;
+    parts.push(named.unwrap_or_else(|| "not named in the trace (no ranges)".to_owned()));
     parts.extend(tokens(tables).or_else(|| matmul_type(tables)));
+    let in_all = if tables.scope.ranks(trace).len() > 1 { " in all" } else { "" };
     if let Some(row) = tables.ops.rows.iter().find(|row| row.name.starts_with("Torch-Compiled Region")) {
-        parts.push(format!("torch.compile ({})", counted(row.calls, "region call")));
+        parts.push(format!("torch.compile ({}{in_all})", counted(row.calls, "region call")));
     }
     if tables.ops.rows.iter().any(|row| row.name.starts_with("autograd::engine::evaluate_function")) {
         parts.push("with backward pass".to_owned());
     }
     let replays = &evidence.replays;
-    if replays.launches > 0 {
-        parts.push(format!("{} of {}", counted(replays.launches, "graph replay"), counted(replays.activities / replays.launches, "node")));
+    if replays.launches > 0 && !tables.is_cut {
+        parts.push(format!(
+            "{}{in_all} of {}",
+            counted(replays.launches, "graph replay"),
+            counted(replays.activities / replays.launches, "node")
+        ));
     }
-    parts.extend(rank_text(trace));
+    parts.extend(rank_text(tables).filter(|_| !ranks_are_said));
     parts.join("; ")
 }
 
@@ -34,11 +43,14 @@ fn ranges(tables: &Tables<'_, '_>) -> Option<String> {
     const SHOWN: usize = 4;
     const ROOM: usize = 90;
     let rows = tables.ranges;
-    let own: Vec<&RangeRow> = rows.iter().filter(|row| is_users(&row.name) && !wraps(row, rows)).collect();
+    let own: Vec<&RangeRow> =
+        rows.iter().zip(wrapping(rows)).filter(|(row, wraps)| is_users(&row.name) && !wraps).map(|(row, _)| row).collect();
     let mut text = String::new();
     let mut shown = 0;
+    let ranks = tables.scope.ranks(tables.index.trace());
     for row in own.iter().take(SHOWN) {
-        let item = format!("{} x{}", clip(&row.name), count(row.calls));
+        let calls = if ranks.len() > 1 { calls_by_rank(tables, &ranks, row).text() } else { format!("x{}", count(row.calls)) };
+        let item = format!("{} {calls}", clip(&row.name));
         if shown > 0 && text.len() + item.len() > ROOM {
             break;
         }
@@ -51,7 +63,23 @@ fn ranges(tables: &Tables<'_, '_>) -> Option<String> {
         text.push_str(" and ");
         text.push_str(&more);
     }
+    if ranks.len() > 1 {
+        let each = format!(" on each of {}", counted(ranks.len() as u64, "rank"));
+        text.push_str(&each);
+    }
     (shown > 0).then_some(text)
+}
+
+/// How often each rank opened a range of a row's name in scope.
+fn calls_by_rank(tables: &Tables<'_, '_>, ranks: &[usize], row: &RangeRow) -> PerRank {
+    let trace = tables.index.trace();
+    let ranges = &trace.ranges;
+    let is_named = |at: usize| {
+        let name = trace.strings.get(ranges.name[at]);
+        name == row.name || row.name == "ProfilerStep*" && name.starts_with("ProfilerStep#")
+    };
+    let rows = (0..ranges.len()).filter(|&at| is_named(at) && tables.scope.includes_host(trace, ranges.thread[at], ranges.start[at]));
+    PerRank::count(ranks, rows.map(|at| trace.thread_rank(ranges.thread[at])))
 }
 
 /// Batch, tokens and type from the inputs of `aten::embedding`: the weights, then the token ids.
@@ -59,7 +87,8 @@ fn tokens(tables: &Tables<'_, '_>) -> Option<String> {
     let trace = tables.index.trace();
     let ops = &trace.host_ops;
     let embedding = trace.strings.find("aten::embedding")?;
-    let mut seen: Vec<(Vec<u64>, u64)> = Vec::new();
+    let ranks = tables.scope.ranks(trace);
+    let mut seen: Vec<(Vec<u64>, Vec<u32>)> = Vec::new();
     let mut table: Vec<u64> = Vec::new();
     let mut element = None;
     let mut types_read = false;
@@ -83,20 +112,22 @@ fn tokens(tables: &Tables<'_, '_>) -> Option<String> {
         if !std::mem::replace(&mut types_read, true) {
             element = ops.types(row).and_then(|types| first_type(trace.strings.get(types)));
         }
+        let rank = trace.thread_rank(ops.thread[row]);
         match seen.iter_mut().find(|(known, _)| *known == ids) {
-            Some((_, calls)) => *calls += 1,
-            None => seen.push((ids, 1)),
+            Some((_, calls)) => calls.push(rank),
+            None => seen.push((ids, vec![rank])),
         }
     }
     if seen.is_empty() {
         return None;
     }
     let batch = seen[0].0.first().copied().filter(|&batch| seen.iter().all(|(ids, _)| ids.len() == 2 && ids[0] == batch));
-    let said: Vec<String> = seen.iter().take(3).map(|(ids, calls)| token_text(ids, *calls, batch.is_some())).collect();
+    let said: Vec<String> =
+        seen.iter().take(3).map(|(ids, calls)| token_text(ids, &PerRank::count(&ranks, calls.iter().copied()), batch.is_some())).collect();
     let batch = batch.map_or_else(String::new, |batch| format!("batch {}: ", count(batch)));
     let more = if seen.len() > 3 { format!(" and {}", counted(seen.len() as u64 - 3, "more shape")) } else { String::new() };
     let element = element.map_or_else(String::new, |element| format!("; {element} weights"));
-    let passes: u64 = seen.iter().map(|&(_, calls)| calls).sum();
+    let passes: u64 = seen.iter().map(|(_, calls)| calls.len() as u64).sum();
     let attention = tables.ops.rows.iter().find(|row| row.name == "aten::scaled_dot_product_attention").map_or(0, |row| row.calls);
     // Every pass looks its tokens up once. Most models attend once a layer, but that is not for this line to say.
     let attention = if attention > 0 && attention % passes == 0 {
@@ -107,8 +138,8 @@ fn tokens(tables: &Tables<'_, '_>) -> Option<String> {
     Some(format!("{batch}{}{more}{element}{attention}", said.join(", ")))
 }
 
-fn token_text(ids: &[u64], calls: u64, batch_is_said: bool) -> String {
-    let times = if calls > 1 { format!(" x{}", count(calls)) } else { String::new() };
+fn token_text(ids: &[u64], calls: &PerRank, batch_is_said: bool) -> String {
+    let times = if calls.0.iter().all(|&calls| calls == 1) { String::new() } else { format!(" {}", calls.text()) };
     match *ids {
         [batch, length] => {
             let batch = if batch_is_said { String::new() } else { format!("batch {} of ", count(batch)) };
@@ -161,33 +192,72 @@ fn matmul_type(tables: &Tables<'_, '_>) -> Option<String> {
     Some(format!("{} matrix products", common.join(" and ")))
 }
 
-fn rank_text(trace: &Trace) -> Option<String> {
-    if trace.ranks.len() > 1 {
-        return Some(format!("{} ranks", trace.ranks.len()));
+fn rank_text(tables: &Tables<'_, '_>) -> Option<String> {
+    let trace = tables.index.trace();
+    let ranks = tables.scope.ranks(trace);
+    if ranks.len() > 1 {
+        return Some(format!("{} ranks", ranks.len()));
     }
-    let info = trace.ranks.first()?;
-    let size = info.world_size.filter(|&size| size > 1)?;
+    let info = trace.ranks.get(*ranks.first()?)?;
+    let loaded = u32::try_from(trace.ranks.len()).ok();
+    let size = info.world_size.max(loaded).filter(|&size| size > 1)?;
     let backend = info.backend.as_ref().map_or_else(String::new, |backend| format!(" ({})", clip(backend)));
     Some(format!("rank {} of {size}{backend}", info.rank))
 }
 
+/// How often something was counted on each rank: `x3`, or `x2 to x3` where they differ.
+struct PerRank(Vec<u64>);
+
+impl PerRank {
+    /// Of the ranks in scope; each item is the rank of one thing that is counted.
+    fn count(ranks: &[usize], items: impl Iterator<Item = u32>) -> Self {
+        let mut counts = vec![0; ranks.len()];
+        for item in items {
+            if let Ok(at) = ranks.binary_search(&(item as usize)) {
+                counts[at] += 1;
+            }
+        }
+        Self(counts)
+    }
+
+    fn text(&self) -> String {
+        let (least, most) = (self.0.iter().min().copied().unwrap_or(0), self.0.iter().max().copied().unwrap_or(0));
+        if least == most { format!("x{}", count(most)) } else { format!("x{} to x{}", count(least), count(most)) }
+    }
+}
+
+/// Kinds of devices that the report lists; the line is one of five.
+const MOST_DEVICES: usize = 8;
+
 /// Which devices, and the software versions.
-pub(super) fn hardware(hardware: &Hardware, platform: &str) -> String {
+pub(super) fn hardware(hardware: &Hardware, platform: &str, is_cut: bool) -> String {
     let active: Vec<&HardwareDevice> = hardware.devices.iter().filter(|device| device.active).collect();
     let idle = hardware.devices.len() - active.len();
     let shown: Vec<&HardwareDevice> = if active.is_empty() { hardware.devices.iter().collect() } else { active.clone() };
+    // Traces of one process often describe the devices as the process numbers them, and use them as the system does.
+    let described = hardware.devices.iter().find_map(|other| other.name.as_ref());
+    let described = described.map_or_else(String::new, |name| format!(", {} described", clip(name)));
     let mut groups: Vec<(String, usize)> = Vec::new();
+    let mut known: HashMap<String, usize, FixedState> = HashMap::default();
     for device in &shown {
-        let text = device_text(device, hardware);
-        match groups.iter_mut().find(|(known, _)| *known == text) {
+        let text = device_text(device, &described);
+        let at = *known.entry(text.clone()).or_insert(groups.len());
+        match groups.get_mut(at) {
             Some((_, number)) => *number += 1,
             None => groups.push((text, 1)),
         }
     }
+    let unlisted: usize = groups.iter().skip(MOST_DEVICES).map(|(_, number)| number).sum();
+    groups.truncate(MOST_DEVICES);
     let mut parts: Vec<String> =
         groups.into_iter().map(|(text, number)| if number > 1 { format!("{number} x {text}") } else { text }).collect();
+    if unlisted > 0 {
+        parts.push(format!("{} of other kinds", counted(unlisted as u64, "device")));
+    }
     if parts.is_empty() {
         parts.push("device not recorded".to_owned());
+    } else if is_cut {
+        // Activity of the others may have been cut off.
     } else if active.is_empty() {
         parts.push("none with activity".to_owned());
     } else if idle > 0 {
@@ -202,19 +272,14 @@ pub(super) fn hardware(hardware: &Hardware, platform: &str) -> String {
     parts.join("; ")
 }
 
-fn device_text(device: &HardwareDevice, hardware: &Hardware) -> String {
+fn device_text(device: &HardwareDevice, described: &str) -> String {
     let mut facts = Vec::new();
     facts.extend(device.sm_count.map(|count| format!("{count} SMs")));
     facts.extend(device.memory_bytes.map(|bytes| format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30))));
     let facts = if facts.is_empty() { String::new() } else { format!(" ({})", facts.join(", ")) };
     match &device.name {
         Some(name) => format!("{}{facts}", clip(name)),
-        None if facts.is_empty() => {
-            // Traces of one process often describe the devices as the process numbers them, and use them as the system does.
-            let described = hardware.devices.iter().find_map(|other| other.name.as_ref());
-            let described = described.map_or_else(String::new, |name| format!(", {} described", clip(name)));
-            format!("device {} not described{described}", device.id)
-        }
+        None if facts.is_empty() => format!("device {} not described{described}", device.id),
         None => format!("unnamed device{facts}"),
     }
 }
@@ -224,13 +289,14 @@ pub(super) fn top_cuda_time(tables: &Tables<'_, '_>) -> String {
     const SHOWN: usize = 3;
     let totals = tables.totals;
     let (Some(busy), Some(total)) = (totals.gpu_busy_ns, tables.ops.self_cuda_total_ns) else {
-        return "no device activity recorded".to_owned();
+        return if tables.is_cut { "no GPU work was read, for the file was cut" } else { no_device(tables) }.to_owned();
     };
     let devices = if totals.devices.len() > 1 { format!(" x {} devices", totals.devices.len()) } else { String::new() };
     let head = match totals.gpu_busy_fraction {
         Some(fraction) => {
             format!("GPU busy {} of wall ({} of {}{devices})", percent_of(fraction), time(busy), time(totals.wall_ns))
         }
+        None if tables.is_cut => format!("at least {} of GPU work{devices}, for the file was cut; of what was read", time(busy)),
         None => format!("GPU busy {}", time(busy)),
     };
     let mut rows: Vec<(&OpRow, Ns)> =
@@ -243,6 +309,15 @@ pub(super) fn top_cuda_time(tables: &Tables<'_, '_>) -> String {
         format!("{} {share} ({}{family})", clip(&row.name), counted(row.calls, unit))
     });
     if rows.is_empty() { head } else { list(&format!("{head}: "), top, SHOWN) }
+}
+
+/// Why there are no device times.
+fn no_device(tables: &Tables<'_, '_>) -> &'static str {
+    if tables.scope.is_whole() || tables.index.trace().activities.is_empty() {
+        "no device activity recorded"
+    } else {
+        "no device activity in scope"
+    }
 }
 
 /// The family in which an operator's kernels spend most time.
@@ -272,7 +347,8 @@ pub(super) fn top_host_cost(tables: &Tables<'_, '_>, evidence: &Evidence) -> Str
             };
             parts.push(format!("GPU idle {} of its span{gap}", percent(idle, span).unwrap_or_default()));
         }
-        (None, _) => parts.push("no device activity recorded".to_owned()),
+        (None, _) if tables.is_cut => parts.push("the file was cut".to_owned()),
+        (None, _) => parts.push(no_device(tables).to_owned()),
         _ => {}
     }
     let mut rows: Vec<(&OpRow, Ns)> =
@@ -286,9 +362,9 @@ pub(super) fn top_host_cost(tables: &Tables<'_, '_>, evidence: &Evidence) -> Str
         return parts.join("; ");
     }
     // Several ranks run side by side: their host times add up to more than the wall, so the share is of their sum.
-    let several = tables.index.trace().ranks.len() > 1;
+    let several = tables.scope.ranks(tables.index.trace()).len() > 1;
     let (whole, of) = if several { (tables.ops.self_cpu_total_ns, "its sum") } else { (totals.wall_ns, "wall") };
-    if let Some(outside) = evidence.outside_ns.filter(|_| totals.host_ops > 0) {
+    if let Some(outside) = evidence.outside_ns.filter(|_| totals.host_ops > 0 && !tables.is_cut) {
         parts.push(format!("host outside operators and calls {} of wall", percent(outside, totals.wall_ns).unwrap_or_default()));
     }
     let top = rows.iter().map(|&(row, own)| {

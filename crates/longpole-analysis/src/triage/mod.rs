@@ -19,6 +19,7 @@ use crate::ranges::{RangeRow, range_table};
 use crate::scope::Scope;
 use crate::smells::{Evidence, Facts, Smell, suspects};
 use crate::totals::{Totals, totals};
+use crate::vendor::is_amd;
 pub use calibration::{Calibration, HostClock};
 
 /// One device for the report.
@@ -56,6 +57,9 @@ pub struct TriageOptions {
     pub workload: Option<String>,
     /// How long a step takes without a profiler, to restate what host time means.
     pub unprofiled_step: Option<Ns>,
+    /// Whether the file was cut or damaged, so that its last part was not read. Device events are the last part of most traces, so then no
+    /// share of the wall is given for the device, and nothing is judged that a missing event would change.
+    pub is_cut: bool,
 }
 
 /// The one next experiment, and the smell that it is of.
@@ -116,25 +120,31 @@ pub(crate) struct Tables<'a, 't> {
     pub(crate) families: &'a [FamilyRow],
     pub(crate) kernels: &'a [KernelRow],
     pub(crate) ranges: &'a [RangeRow],
+    pub(crate) is_cut: bool,
 }
 
 /// The first pass over a scope.
 pub fn triage(index: &TraceIndex<'_>, scope: &Scope, options: &TriageOptions) -> Triage {
-    let hardware = hardware(index.trace());
+    let hardware = hardware(index.trace(), scope);
     // All tables need the links, and only the links need work; the tables then fill two threads about evenly.
     index.links();
-    let ((totals, families, kernels), (ops, ranges)) = rayon::join(
+    let ((mut totals, families, kernels), (ops, ranges)) = rayon::join(
         || (totals(index, scope), family_table(index, scope), kernel_table(index, scope)),
         || (op_table(index, scope, GroupBy::Name), range_table(index, scope)),
     );
-    let tables = Tables { index, scope, totals: &totals, ops: &ops, families: &families, kernels: &kernels, ranges: &ranges };
+    let is_cut = options.is_cut;
+    if is_cut {
+        // What was read says how long the device worked at least, but not that it did nothing else.
+        (totals.gpu_idle_ns, totals.gpu_busy_fraction) = (None, None);
+    }
+    let tables = Tables { index, scope, totals: &totals, ops: &ops, families: &families, kernels: &kernels, ranges: &ranges, is_cut };
     let evidence = Evidence::gather(&tables);
     let facts = Facts::new(&tables, &evidence);
     let (suspects, questions) = rayon::join(|| suspects(&facts), || questions(&facts));
     let host_clock = calibration::host_clock(&facts, &suspects.smells, options.unprofiled_step);
     let report = Report {
         workload: options.workload.as_deref().map_or_else(|| lines::workload(&tables, &evidence), one_line),
-        hardware: lines::hardware(&hardware, if uses_hip(index.trace()) { "HIP" } else { "CUDA" }),
+        hardware: lines::hardware(&hardware, if is_amd(index.trace()) { "HIP" } else { "CUDA" }, is_cut),
         top_cuda_time: lines::top_cuda_time(&tables),
         top_host_cost: lines::top_host_cost(&tables, &evidence),
         next_experiment: NextExperiment { code: suspects.next_code, text: suspects.next_text },
@@ -143,8 +153,8 @@ pub fn triage(index: &TraceIndex<'_>, scope: &Scope, options: &TriageOptions) ->
     Triage { hardware, totals, ops, families, kernels, ranges, smells, questions, host_clock, report }
 }
 
-/// The devices a trace describes or uses, and its software versions.
-fn hardware(trace: &Trace) -> Hardware {
+/// The devices in scope that a trace describes or uses, and its software versions.
+fn hardware(trace: &Trace, scope: &Scope) -> Hardware {
     let mut active = vec![false; trace.devices.len()];
     for lane in &trace.activities.lane {
         active[trace.lanes[lane.index()].device.index()] = true;
@@ -153,6 +163,7 @@ fn hardware(trace: &Trace) -> Hardware {
         .devices
         .iter()
         .enumerate()
+        .filter(|&(at, _)| scope.includes_device(trace, DeviceId::from_index(at)))
         .filter(|(at, device)| active[*at] || device.properties != longpole_trace::DeviceProperties::default())
         .map(|(at, device)| HardwareDevice {
             id: device.ordinal,
@@ -169,12 +180,6 @@ fn hardware(trace: &Trace) -> Hardware {
         driver: versions.cuda_driver.clone().or_else(|| versions.hip_driver.clone()),
         cuda: versions.cuda_runtime.clone().or_else(|| versions.hip_runtime.clone()),
     }
-}
-
-/// Whether the versions a trace names are HIP's.
-fn uses_hip(trace: &Trace) -> bool {
-    let versions = &trace.versions;
-    versions.cuda_runtime.is_none() && versions.cuda_driver.is_none() && (versions.hip_runtime.is_some() || versions.hip_driver.is_some())
 }
 
 /// The rank of a device as users number it.

@@ -429,3 +429,86 @@ fn a_range_scope_is_judged_by_itself() {
     assert_eq!(code("decode").totals.kernels, 20);
     assert_eq!(code("prefill").totals.gpu_idle_ns, Some(Ns::ZERO));
 }
+
+/// Two ranks with a long first call each.
+fn two_ranks(steps_of_second: i64) -> Sample {
+    let mut sample = Sample::new();
+    for (rank, steps) in [(0, 3), (1, steps_of_second)] {
+        if rank > 0 {
+            sample.next_rank(rank);
+        }
+        for step in 0..steps {
+            let at = step * 10 * MS;
+            sample.range("decode_step", at, 9 * MS);
+            sample.op_with_shapes("aten::embedding", at, 100 * US, Some(("[[1000, 64], [1, 1]]", "[\"float\", \"long\"]")));
+            let host = if step == 0 { 8 * MS } else { 100 * US };
+            sample.op("aten::mm", at + 200 * US, host);
+            sample.launch("cudaLaunchKernel", at + 8300 * US, 10 * US).kernel("gemm", at + 8400 * US, 500 * US);
+        }
+    }
+    sample
+}
+
+fn in_scope(sample: Sample, spec: &ScopeSpec) -> Triage {
+    let trace = sample.finish();
+    let index = TraceIndex::new(&trace);
+    let scope = Scope::resolve(&index, spec).expect("the scope is there");
+    triage(&index, &scope, &TriageOptions::default())
+}
+
+#[test]
+fn counts_of_several_ranks_are_of_each_rank() {
+    let whole = ScopeSpec::default();
+    let workload = |second| in_scope(two_ranks(second), &whole).report.workload;
+    assert_eq!(workload(3), "decode_step x3 on each of 2 ranks; batch 1: 1 token x3; f32 weights");
+    assert_eq!(workload(4), "decode_step x3 to x4 on each of 2 ranks; batch 1: 1 token x3 to x4; f32 weights");
+}
+
+#[test]
+fn a_rank_is_judged_without_the_others() {
+    let found = in_scope(two_ranks(4), &whole_of(1));
+    assert_eq!(found.report.workload, "decode_step x4; batch 1: 1 token x4; f32 weights; rank 1 of 2");
+    assert_eq!(found.hardware.devices.iter().map(|device| device.id).collect::<Vec<_>>(), [1]);
+    assert!(!found.report.hardware.contains("device 0"), "{}", found.report.hardware);
+    let cold = found.smells.iter().find(|smell| smell.code == "cold_start").expect("a long first call");
+    assert!(cold.summary.contains("one of 4)"), "{}", cold.summary);
+    let ceiling = cold.ceiling.expect("it takes time");
+    assert_eq!(ceiling.win_ns, Ns(8 * MS), "not the mean over ranks that are not asked about");
+    assert!(found.report.top_host_cost.contains("top self CPU, of wall: "), "{}", found.report.top_host_cost);
+}
+
+fn whole_of(rank: u32) -> ScopeSpec {
+    ScopeSpec { rank: Some(rank), ..ScopeSpec::default() }
+}
+
+#[test]
+fn a_scope_without_device_work_is_no_fault_of_the_recording() {
+    for spec in [whole_of(1), ScopeSpec { range: Some("idle".to_owned()), ..ScopeSpec::default() }] {
+        let mut sample = Sample::new();
+        sample.op("aten::mm", 0, 10 * MS);
+        sample.launch("cudaLaunchKernel", MS, MS).kernel("gemm", 2 * MS, MS);
+        sample.next_rank(1);
+        sample.range("idle", 0, 10 * MS);
+        sample.op("aten::mm", MS, MS);
+        let found = in_scope(sample, &spec);
+        let report = &found.report;
+        assert_eq!(report.next_experiment.code, "nothing_in_scope");
+        assert!(report.next_experiment.text.contains("nothing in scope"), "{}", report.next_experiment.text);
+        let text = format!("{report:?}{:?}", found.questions);
+        assert!(!text.contains("ProfilerActivity.CUDA") && !text.contains("no device activity recorded"), "{text}");
+    }
+}
+
+#[test]
+fn launches_are_counted_as_the_links_count_them() {
+    let mut sample = Sample::new();
+    sample.op("aten::mm", 0, 10 * MS);
+    for (at, call) in ["cudaLaunchKernel", "cudaMemcpy", "cudaMemsetAsync", "cudaLaunchHostFunc"].iter().enumerate() {
+        sample.launch(call, at as i64 * MS, US);
+    }
+    let trace = sample.finish();
+    let index = TraceIndex::new(&trace);
+    let found = triage(&index, &Scope::whole(), &TriageOptions::default());
+    assert_eq!(index.links().counts().launches_without_activity, 3);
+    assert!(found.report.next_experiment.text.starts_with("3 launch calls but no device activity"), "{:?}", found.report);
+}

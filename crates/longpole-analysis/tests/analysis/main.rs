@@ -4,6 +4,7 @@
 
 mod naive;
 mod real;
+mod scale;
 mod slow_reader;
 mod torch_parity;
 mod torch_table;

@@ -77,6 +77,19 @@ fn cases() -> impl Strategy<Value = Case> {
         .prop_map(|(host, work, allocs, frames)| Case { host, work, allocs, frames })
 }
 
+/// Many calls and little work that share two correlation numbers.
+fn crowded() -> impl Strategy<Value = Case> {
+    cases().prop_map(|mut case| {
+        for event in &mut case.host {
+            (event.kind, event.id) = (API, event.id % 2);
+        }
+        for work in &mut case.work {
+            work.correlation = work.correlation.map(|number| number % 2);
+        }
+        case
+    })
+}
+
 fn build(case: &Case) -> Trace {
     let mut builder = TraceBuilder::new();
     let rank = builder.add_rank(RankInfo::default());
@@ -437,6 +450,18 @@ proptest! {
             prop_assert!(tree.thread(pair[0]) != tree.thread(pair[1]) || tree.start(pair[0]) <= tree.start(pair[1]));
         }
         prop_assert!(tree.nodes().all(|node| matches!(tree.row(node), HostRow::Range(_)) || tree.enclosing_op(node).is_none_or(|op| op <= node)));
+    }
+
+    #[test]
+    fn the_launch_is_the_naive_one_where_many_calls_share_a_number(case in crowded()) {
+        let trace = build(&case);
+        let index = TraceIndex::new(&trace);
+        let naive = Naive::new(&case);
+        for (row, work) in case.work.iter().enumerate() {
+            // All host events are calls here, so that they are numbered as the case numbers them.
+            let call = index.links().call(longpole_trace::ActivityId::from_index(row)).map(longpole_trace::ApiCallId::index);
+            prop_assert_eq!(call, naive.launch(work));
+        }
     }
 
     #[test]

@@ -75,3 +75,13 @@ fn allocations_of_a_real_run() {
     assert_eq!(allocations as usize, trace.memory.bytes.iter().filter(|&&bytes| bytes >= 0).count());
     assert!(memory.rows.is_sorted_by_key(|row| std::cmp::Reverse(row.allocated_bytes)));
 }
+
+#[test]
+fn a_step_of_a_rank_is_a_decode_step_and_no_collective() {
+    let trace = slow_reader::read(&corpus().join("nccl_rank0.json.gz"));
+    let index = TraceIndex::new(&trace);
+    let total = |spec: ScopeSpec| op_table(&index, &Scope::resolve(&index, &spec).unwrap(), GroupBy::Name).self_cuda_total_ns.unwrap();
+    let steps: Ns = (0..3).map(|step| total(ScopeSpec { step: Some(step), ..ScopeSpec::default() })).sum();
+    assert_eq!(steps, total(ScopeSpec { range: Some("decode_step".to_owned()), ..ScopeSpec::default() }));
+    assert!(Scope::resolve(&index, &ScopeSpec { step: Some(3), ..ScopeSpec::default() }).is_err());
+}

@@ -374,7 +374,7 @@ fn steps_by_marker_by_repeated_range_and_by_graph_launch() {
     sketch.op("aten::mm", 25, 30).op("aten::add", 5, 6);
     let trace = sketch.finish();
     assert_eq!(names(&scoped(&trace, &step(1)).0), ["aten::mm"]);
-    assert_eq!(Scope::resolve(&TraceIndex::new(&trace), &step(2)).unwrap_err(), ScopeError::NoSuchStep(2, 2));
+    assert_eq!(Scope::resolve(&TraceIndex::new(&trace), &step(2)).unwrap_err(), ScopeError::NoSuchStep(2, 2, "`decode`".to_owned()));
 
     let mut sketch = Sketch::new();
     sketch.api("cudaGraphLaunch", 0, 5, 1).api("cudaGraphLaunch", 10, 15, 2).kernel(20, 30, 1).kernel(30, 50, 2);
@@ -429,4 +429,59 @@ fn errors_say_what_there_is() {
     let many: Vec<String> = (0..11).map(|n| format!("r{n}")).collect();
     let text = ScopeError::NoSuchRange("x".to_owned(), many).to_string();
     assert!(text.ends_with("`r7` and 3 more"), "{text}");
+}
+
+/// A step whose backward pass runs on another thread, and one more thread of the process. `own` adds to the backward thread.
+fn backward_thread(outermost: &str, own: impl Fn(&mut Sketch)) -> u64 {
+    let mut sketch = Sketch::new();
+    sketch.range("ProfilerStep#0", 0, 100).op("aten::mm", 10, 20).api("cudaLaunchKernel", 12, 14, 1).kernel(20, 30, 1);
+    sketch.thread(999);
+    sketch.op(outermost, 50, 60).op("aten::mm", 51, 59).api("cudaLaunchKernel", 52, 53, 2).kernel(60, 70, 2);
+    own(&mut sketch);
+    let trace = sketch.finish();
+    let spec = ScopeSpec { step: Some(0), ..ScopeSpec::default() };
+    row(&scoped(&trace, &spec).0, "aten::mm").calls
+}
+
+#[test]
+fn backward_threads_of_old_and_new_traces_belong_to_the_step_open_meanwhile() {
+    let names = ["MmBackward0", "CudnnConvolutionBackward", "torch::autograd::AccumulateGrad", "autograd::engine::evaluate_function: X"];
+    for name in names {
+        assert_eq!(backward_thread(name, |_| ()), 2, "{name}");
+    }
+    for name in ["aten::convolution_backward", "BackwardHook", "aten::mul"] {
+        assert_eq!(backward_thread(name, |_| ()), 1, "{name}");
+    }
+    // Hooks open ranges inside backward operators, libraries after them; a program's own range makes it a loop of its own.
+    assert_eq!(backward_thread("MmBackward0", |sketch| _ = sketch.range("hook", 51, 52)), 2);
+    assert_eq!(backward_thread("MmBackward0", |sketch| _ = sketch.range("nccl:all_reduce", 70, 80)), 2);
+    assert_eq!(backward_thread("MmBackward0", |sketch| _ = sketch.range("other loop", 70, 80)), 1);
+    assert_eq!(backward_thread("MmBackward0", |sketch| _ = sketch.range("FSDP::all", 40, 80)), 1);
+    assert_eq!(backward_thread("aten::mul", |sketch| _ = sketch.op("MmBackward0", 55, 57)), 1, "not an outermost operator");
+}
+
+#[test]
+fn collectives_and_ranges_inside_operators_are_no_steps() {
+    let mut sketch = Sketch::new();
+    for step in 0..2 {
+        let at = step * 100;
+        sketch.range("decode", at, at + 90).op("aten::mm", at + 1, at + 50).range("part", at + 2, at + 10).range("part", at + 12, at + 20);
+        for (nth, name) in ["nccl:all_reduce", "gloo:all_reduce", "c10d::allreduce_"].iter().enumerate() {
+            let at = at + 60 + 10 * nth as i64;
+            sketch.range(name, at, at + 2).range(name, at + 3, at + 4).range(name, at + 5, at + 6);
+        }
+    }
+    sketch.api("cudaGraphLaunch", 95, 96, 1);
+    let trace = sketch.finish();
+    let step = |number| ScopeSpec { step: Some(number), ..ScopeSpec::default() };
+    assert_eq!(scoped(&trace, &step(1)).1, Ns(90));
+    let error = Scope::resolve(&TraceIndex::new(&trace), &step(2)).unwrap_err().to_string();
+    assert_eq!(error, "there is no step 2: a step is a `decode` here, and 2 were found, counted from 0");
+
+    let mut sketch = Sketch::new();
+    sketch.range("nccl:all_reduce", 0, 5).range("nccl:all_reduce", 10, 15);
+    let trace = sketch.finish();
+    let error = Scope::resolve(&TraceIndex::new(&trace), &step(0)).unwrap_err();
+    assert_eq!(error, ScopeError::NoSuchStep(0, 0, "graph launch".to_owned()));
+    assert!(error.to_string().contains("no repeated range but collectives"), "{error}");
 }

@@ -130,3 +130,33 @@ fn no_two_suspects_of_a_trace_have_the_same_next_step() {
     }
     assert!(seen > 30, "{seen} suspects in all");
 }
+
+#[test]
+fn of_a_cut_file_nothing_is_claimed_that_the_lost_part_could_change() {
+    let path = corpus().join("qwen3_eager.json.gz");
+    let options = TriageOptions { is_cut: true, unprofiled_step: Some(Ns(12_000_000)), ..TriageOptions::default() };
+    let mut read = Vec::new();
+    for percent in [0, 1, 20, 45, 60, 75, 90, 99] {
+        let trace = slow_reader::read_part(&path, percent);
+        let found = triage(&TraceIndex::new(&trace), &Scope::whole(), &options);
+        let report = &found.report;
+        assert_eq!(report.next_experiment.code, "cut_file", "{percent} %");
+        assert!(report.next_experiment.text.contains("the file was cut"), "{}", report.next_experiment.text);
+        assert!(
+            found.smells.iter().all(|smell| ["cut_file", "profiler_distorts"].contains(&smell.code)),
+            "{percent} %: {:?}",
+            found.smells
+        );
+        assert!(found.questions.iter().all(|question| question.verdict == "unknown"), "{percent} %");
+        assert_eq!((found.totals.gpu_busy_fraction, found.totals.gpu_idle_ns), (None, None), "{percent} %");
+        assert!(found.host_clock.as_ref().is_none_or(|clock| clock.calibration.as_ref().is_none_or(|c| c.busy_fraction.is_none())));
+        let text = [&report.workload, &report.hardware, &report.top_cuda_time, &report.top_host_cost, &report.next_experiment.text];
+        let text = text.map(String::as_str).join("\n");
+        for claim in ["GPU busy 1", "GPU busy 2", "GPU idle", "host-bound", "ProfilerActivity", "without activity", "outside operators"] {
+            assert!(!text.contains(claim), "{percent} %: {claim} in {text}");
+        }
+        assert_eq!(report.top_cuda_time.contains("at least"), found.totals.gpu_busy_ns.is_some(), "{percent} %: {}", report.top_cuda_time);
+        read.push(found.totals.gpu_busy_ns.unwrap_or_default());
+    }
+    assert!(read.is_sorted() && read[0] == Ns::ZERO && read[7] > Ns::ZERO, "{read:?}");
+}

@@ -20,7 +20,8 @@ pub(super) fn run(args: &TriageArgs) -> Result<(), Failure> {
     }
     let key = sort_key(args.common.sort.as_deref())?;
     let mut session = Session::open(&args.common)?;
-    let options = TriageOptions { workload: session.shown(args.workload.as_deref()), unprofiled_step: args.unprofiled_step_ms };
+    let is_cut = session.header().trust.notes.iter().any(|note| matches!(note.code, "truncated" | "damaged_compression"));
+    let options = TriageOptions { workload: session.shown(args.workload.as_deref()), unprofiled_step: args.unprofiled_step_ms, is_cut };
     let mut result = triage(&session.index, &session.scope, &options);
     let key = sort_rows(&mut result.ops, key);
     session.analysed();

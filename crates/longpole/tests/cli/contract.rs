@@ -111,6 +111,9 @@ fn a_cut_file_is_read_as_far_as_it_goes_and_says_so() {
     assert_eq!(report.stdout.lines().count(), 5);
     assert!(report.stdout.lines().next().is_some_and(|line| line.contains("[trust partial: ")), "{}", report.stdout);
     assert!(report.stderr.starts_with("trust   partial: "), "{}", report.stderr);
+    for claim in ["of wall (", "host-bound", "ProfilerActivity"] {
+        assert!(!report.stdout.contains(claim) && report.stdout.contains("the file was cut"), "{}", report.stdout);
+    }
     assert_eq!(run(&[path, "--report-only", "--quiet"]).stderr, "");
 
     let csv = run(&["ops", path, "--csv"]);
@@ -208,11 +211,11 @@ fn names_from_a_trace_cannot_act_on_the_reader() {
     let event = r#"{"ph":"X","cat":"cpu_op","name":"=cmd\u001b[31m|<b>\u202e`\n","pid":1,"tid":1,"ts":1,"dur":5}"#;
     let trace = format!(r#"{{"traceEvents":[{event}]}}"#);
     let print = |args: &[&str]| run_with(&[&["ops", "-"], args].concat(), trace.as_bytes()).stdout;
-    for out in [print(&[]), print(&["--markdown"])] {
+    for out in [print(&[]), print(&["--markdown"]), print(&["--csv"])] {
         assert!(!out.contains(['\x1b', '\u{202e}']) && out.contains("\\n"), "{out}");
     }
     assert!(print(&["--markdown"]).contains("\\|&lt;b&gt;"), "{}", print(&["--markdown"]));
-    assert!(print(&["--csv"]).contains("\"'=cmd"), "{}", print(&["--csv"]));
+    assert!(print(&["--csv"]).contains("\n'=cmd\\u{1b}[31m"), "{}", print(&["--csv"]));
     assert_eq!(validate(&print(&["--json"]))["ops"][0]["name"], "=cmd\u{1b}[31m|<b>\u{202e}`\n");
 }
 

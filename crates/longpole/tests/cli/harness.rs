@@ -24,6 +24,18 @@ pub(crate) fn command(args: &[&str]) -> Command {
     command
 }
 
+/// The commands that read a trace, as the program lists them: a new one is covered without being named here.
+pub(crate) fn trace_commands() -> Vec<String> {
+    let help = print(&["--help"]);
+    let list = help.split("Commands:").nth(1).and_then(|rest| rest.split("\n\n").next()).expect("help lists the commands");
+    let names = list.lines().filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
+    let found: Vec<_> = names.filter(|name| print(&[name, "--help"]).contains("<FILE>")).map(str::to_owned).collect();
+    for expected in ["triage", "ops", "kernels", "families", "ranges", "memory"] {
+        assert!(found.iter().any(|name| name == expected), "{found:?}");
+    }
+    found
+}
+
 /// How a run ended.
 pub(crate) struct Run {
     pub(crate) code: Option<i32>,

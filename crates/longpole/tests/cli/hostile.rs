@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::harness::{print, run};
+use crate::harness::{run, trace_commands};
 use crate::schema::validate;
 
 /// As JSON text: terminal escapes of both widths, a title sequence, right-to-left marks, markup, and a formula in front.
@@ -47,12 +47,9 @@ fn no_command_lets_a_name_act_on_its_reader() {
     let path = directory.path().join("t\u{1b}[31m\u{202e}.json");
     fs::write(&path, trace()).expect("written");
     let path = path.to_str().expect("UTF-8");
-    let help = print(&["--help"]);
-    let list = help.split("Commands:").nth(1).and_then(|rest| rest.split("\n\n").next()).expect("help lists the commands");
-    let commands =
-        list.lines().filter_map(|line| line.split_whitespace().next()).filter(|name| !matches!(*name, "help" | "completions" | "explain"));
     let mut seen = 0;
-    for command in commands {
+    for command in &trace_commands() {
+        let command = command.as_str();
         for variant in [&[][..], &["--full-names"], &["--by", "stack=3"], &["--by", "shape"], &["--report-only"], &["--strict", "--stats"]]
         {
             let args = [&[command, path], variant].concat();
@@ -73,7 +70,9 @@ fn no_command_lets_a_name_act_on_its_reader() {
         assert!(!json.contains("<script") && !json.contains("</script"), "{command}: {json}");
         validate(&json);
         if command != "triage" {
-            let csv = run(&[command, path, "--csv"]).stdout;
+            let args = [command, path, "--csv"];
+            let csv = run(&args).stdout;
+            assert_inert(&args, &csv);
             let cells = csv.lines().flat_map(|line| line.split("\",\"")).map(|cell| cell.trim_start_matches('"'));
             assert!(cells.clone().all(|cell| !cell.starts_with("=cmd")), "{command}: {csv}");
         }

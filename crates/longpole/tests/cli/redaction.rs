@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::harness::{CORPUS, Run, print, root, run, run_with, trace};
+use crate::harness::{CORPUS, Run, print, root, run, run_with, trace, trace_commands};
 use crate::schema::validate;
 
 /// A credential no program could mistake for a name. Its pieces are looked for, so that half of it counts as found.
@@ -75,18 +75,6 @@ fn planted() -> String {
     )
 }
 
-/// The commands that read a trace, as the program lists them: a new one is covered without being named here.
-fn commands() -> Vec<String> {
-    let help = print(&["--help"]);
-    let list = help.split("Commands:").nth(1).expect("help lists the commands").split("\n\n").next().expect("a list");
-    let names = list.lines().filter_map(|line| line.split_whitespace().next());
-    let found: Vec<_> = names.filter(|name| !matches!(*name, "help" | "completions" | "explain")).map(str::to_owned).collect();
-    for expected in ["triage", "ops", "kernels", "families", "ranges", "memory"] {
-        assert!(found.iter().any(|name| name == expected), "{found:?}");
-    }
-    found
-}
-
 fn assert_clean(args: &[&str], run: &Run) {
     for (stream, text) in [("stdout", &run.stdout), ("stderr", &run.stderr)] {
         for needle in NEEDLES {
@@ -143,7 +131,7 @@ fn no_output_of_any_command_shows_a_secret() {
         &[&by(&format!("request {MAIL} password={PASSWORD}"))],
     ];
     let (mut printed, mut failed) = (0, 0);
-    for command in commands() {
+    for command in trace_commands() {
         for variant in variants {
             let args = [&[command.as_str(), path], *variant].concat();
             let run = run(&args);
@@ -167,7 +155,7 @@ fn errors_and_sets_of_files_show_no_secret() {
     let unusable = write(&inside, &format!("{TOKEN}.json"), &format!("password={PASSWORD} {KEY}"));
     let empty = write(&inside, &format!("{TOKEN}_empty.json"), "");
     let missing = inside.join(format!("missing_{TOKEN}.json"));
-    for command in commands() {
+    for command in trace_commands() {
         for path in [&unusable, &empty, &missing] {
             let args = [command.as_str(), path.to_str().expect("UTF-8")];
             let run = run(&args);

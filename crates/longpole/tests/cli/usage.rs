@@ -31,6 +31,12 @@ fn usage_errors_exit_with_2_and_say_what_there_is() {
     refuses(&[bad, "--report-only", "--json"], 2, "cannot be used with");
     refuses(&["ops", bad, "--time", "5..3"], 2, "ends before it begins");
     refuses(&["ops", bad, "--threads", "0"], 2, "--threads");
+    refuses(&["ops", bad, "--threads", "1000"], 2, "1..=64");
+    refuses(&["ops", bad, "--threads", "-1"], 2, "1..=64");
+    refuses(&["ops", bad, "--limit", "-1"], 2, "use a number of rows, or 0 for all");
+    refuses(&["ops", bad, "--step", "-1"], 2, "'--step <K>'");
+    refuses(&["ops", bad, "--rank", "-1"], 2, "'--rank <R>'");
+    refuses(&["ops", eager, "--device", "-1"], 2, "there is no device -1; the trace has 0");
     refuses(&["ops", eager, "--range", "nope"], 2, "`prefill`, `decode_loop`, `decode_step`");
     refuses(&["ops", eager, "--device", "9"], 2, "there is no device 9; the trace has 0");
     refuses(&["ops", eager, "--rank", "9"], 2, "there is no rank 9; the trace has 0");
@@ -49,6 +55,27 @@ fn unreadable_inputs_exit_with_3_and_one_sentence() {
     refuses(&[empty.to_str().expect("UTF-8")], 3, "empty");
     let run = run_with(&["-"], b"not a trace");
     assert_eq!((run.code, run.stdout.as_str(), run.stderr.lines().count()), (Some(3), "", 1), "{}", run.stderr);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_exits_with_2() {
+    let bad = &trace("bad");
+    for args in [
+        &["--help"][..],
+        &["--version"],
+        &["ops", "--help"],
+        &["ops", bad],
+        &["ops", bad, "--json"],
+        &["explain"],
+        &["completions", "bash"],
+    ] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
+        let output = crate::harness::command(args).stdout(full).output().expect("the program starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {said}");
+        assert!(said.contains("cannot write the output"), "{args:?}: {said}");
+    }
 }
 
 #[test]
