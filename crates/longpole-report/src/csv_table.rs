@@ -7,7 +7,8 @@ use crate::table::{Kind, Table, Value};
 /// begins with `=`, `+`, `-`, `@`, a tab or a line break gets a leading apostrophe; control characters and terminal escapes are
 /// written out as in text, since CSV is read on terminals as well.
 pub fn csv(table: &Table) -> String {
-    let columns: Vec<_> = (0..table.columns.len()).filter(|&i| table.columns[i].kind != Kind::Bar).collect();
+    let columns: Vec<_> =
+        (0..table.columns.len()).filter(|&i| table.columns[i].kind != Kind::Bar && !table.columns[i].display_only).collect();
     let mut writer = csv::Writer::from_writer(Vec::new());
     let header = columns.iter().map(|&i| table.columns[i].key.to_owned()).collect::<Vec<_>>();
     // Writing records of one length to memory cannot fail; an error would leave an incomplete buffer, never a panic.

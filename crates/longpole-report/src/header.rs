@@ -20,6 +20,8 @@ pub struct Source {
     pub format: String,
     /// Bytes of content, after decompression.
     pub bytes: u64,
+    /// Whether it was compressed, so that the file is smaller than its content.
+    pub compressed: bool,
     /// Events in it.
     pub events: u64,
 }
@@ -37,8 +39,9 @@ pub struct Header<'a> {
 
 impl Header<'_> {
     fn source_line(&self) -> String {
-        let Source { path, format, bytes: size, events } = self.source;
-        format!("{path} · {format} · {} · {} events", bytes((*size).min(i64::MAX as u64) as i64), count(*events))
+        let Source { path, format, bytes: size, compressed, events } = self.source;
+        let uncompressed = if *compressed { " uncompressed" } else { "" };
+        format!("{path} · {format} · {}{uncompressed} · {} events", bytes((*size).min(i64::MAX as u64) as i64), count(*events))
     }
 
     /// The scope in words; empty for the whole trace.
@@ -58,22 +61,25 @@ impl Header<'_> {
 
 /// One note as a sentence: count, message, example, hint.
 fn sentence(note: &Note) -> String {
-    // A fact about the recording as a whole is not counted, nor is bookkeeping: how long it took is what matters.
-    let is_single_fact = note.severity == Severity::Info && note.count == 1 && note.time.is_none() || note.code == "profiler_overhead";
-    let mut out = match note.out_of {
-        Some(whole) => format!("{} ({} of {})", note.message, count(note.count), count(whole)),
-        None if is_single_fact => note.message.clone(),
-        None => format!("{} × {}", count(note.count), note.message),
+    // A fact about the recording or the file as a whole is not counted, nor is bookkeeping: how long it took is what matters.
+    let is_whole = matches!(note.code, "truncated" | "damaged_compression") || note.severity == Severity::Info && note.time.is_none();
+    let times = match (note.out_of, note.count) {
+        (Some(whole), part) => Some(format!("{} of {}", count(part), count(whole))),
+        _ if note.code == "profiler_overhead" => None,
+        (None, 1) if is_whole => None,
+        (None, 1) => Some("once".to_owned()),
+        (None, many) => Some(format!("{} times", count(many))),
     };
-    if let Some(at) = note.time {
-        let at = time(at);
-        let _ = match note.code {
-            "truncated" => write!(out, " ({at} of the run were read)"),
-            "start_before_launch" => write!(out, " (at most {at})"),
-            "stream_overlap" => write!(out, " (largest overlap {at})"),
-            "impossible_duration" => write!(out, " (largest overrun {at})"),
-            _ => write!(out, " ({at})"),
-        };
+    let at = note.time.map(time).map(|at| match note.code {
+        "truncated" => format!("{at} of the run were read"),
+        "start_before_launch" => format!("at most {at}"),
+        "stream_overlap" => format!("largest overlap {at}"),
+        "impossible_duration" => format!("largest overrun {at}"),
+        _ => at,
+    });
+    let mut out = note.message.clone();
+    if times.is_some() || at.is_some() {
+        let _ = write!(out, " ({})", times.into_iter().chain(at).collect::<Vec<_>>().join(", "));
     }
     if let Some(example) = &note.example {
         let _ = write!(out, ", e.g. {example}");
@@ -98,12 +104,12 @@ fn paint_severity(style: Style, severity: Severity, text: &str) -> String {
     }
 }
 
-/// The trust part of the header. `facts` includes the notes that affect no number.
-pub fn text_trust(trust: &Trust, options: &TextOptions, facts: bool) -> String {
+/// The trust part of the header.
+pub fn text_trust(trust: &Trust, options: &TextOptions) -> String {
     let style = options.style();
     let mut out = String::new();
     let _ = writeln!(out, "{}  {}: {}", style.bold("trust "), paint_grade(style, trust.grade), trust.grade.meaning());
-    let notes = trust.notes.iter().filter(|n| if facts { n.is_worth_a_line() } else { n.severity != Severity::Info });
+    let notes = trust.notes.iter().filter(|n| n.is_worth_a_line());
     for note in notes {
         let text = sentence(note);
         for (at, line) in wrap(&printable(&text), options.width.saturating_sub(10).max(20)).iter().enumerate() {
@@ -115,9 +121,9 @@ pub fn text_trust(trust: &Trust, options: &TextOptions, facts: bool) -> String {
 }
 
 /// The header for a terminal.
-pub fn text_header(header: &Header<'_>, options: &TextOptions, facts: bool) -> String {
+pub fn text_header(header: &Header<'_>, options: &TextOptions) -> String {
     let style = options.style();
-    let mut out = text_trust(header.trust, options, facts);
+    let mut out = text_trust(header.trust, options);
     let _ = writeln!(out, "{}  {}", style.bold("source"), printable(&header.source_line()));
     let scope = header.scope_line();
     if !scope.is_empty() {
@@ -127,12 +133,11 @@ pub fn text_header(header: &Header<'_>, options: &TextOptions, facts: bool) -> S
 }
 
 /// The header as Markdown.
-pub fn markdown_header(header: &Header<'_>, facts: bool) -> String {
+pub fn markdown_header(header: &Header<'_>) -> String {
     let mut out = String::new();
     let grade = header.trust.grade;
     let _ = writeln!(out, "**Trust:** {}: {}", grade.name(), grade.meaning());
-    let notes: Vec<_> =
-        header.trust.notes.iter().filter(|n| if facts { n.is_worth_a_line() } else { n.severity != Severity::Info }).collect();
+    let notes: Vec<_> = header.trust.notes.iter().filter(|n| n.is_worth_a_line()).collect();
     if !notes.is_empty() {
         out.push('\n');
     }

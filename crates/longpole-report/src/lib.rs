@@ -36,6 +36,6 @@ pub use style::Style;
 pub use suspects::{explain_list, explain_markdown, explain_text};
 pub use table::{Column, Kind, Row, Table, Value};
 pub use text_table::{TextOptions, text};
-pub use triage_page::{report_lines, triage_markdown, triage_text};
+pub use triage_page::{Page, report_lines, triage_markdown, triage_text};
 pub use trust::{Grade, Note, Trust};
 pub use units::{bytes, count, time};

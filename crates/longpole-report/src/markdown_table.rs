@@ -12,7 +12,13 @@ pub fn markdown(table: &Table) -> String {
     let (mut shown, reasons) = table.shown_columns();
     shown.retain(|&i| table.columns[i].kind != Kind::Bar);
     if table.rows.is_empty() {
-        let _ = writeln!(out, "No {} in scope.", table.noun);
+        let (nothing, why) = table.nothing();
+        let mut letters = nothing.chars();
+        let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+        let _ = writeln!(out, "{}{}.", first.into_iter().collect::<String>(), letters.as_str());
+        if let Some(why) = why {
+            let _ = writeln!(out, "\n_{}_", markdown_text(why));
+        }
     } else {
         let units: Vec<_> = shown.iter().map(|&i| heading_unit(table, i)).collect();
         let titles = shown.iter().zip(&units).map(|(&i, unit)| {
@@ -22,7 +28,7 @@ pub fn markdown(table: &Table) -> String {
         let _ = writeln!(out, "| {} |", titles.collect::<Vec<_>>().join(" | "));
         let rules = shown.iter().map(|&i| if table.columns[i].kind == Kind::Text { "---" } else { "---:" });
         let _ = writeln!(out, "| {} |", rules.collect::<Vec<_>>().join(" | "));
-        for (row, bold) in table.rows.iter().map(|row| (row, false)).chain(table.total.iter().map(|row| (row, true))) {
+        for (row, bold) in table.rows.iter().map(|row| (row, false)).chain(table.totals.iter().map(|row| (row, true))) {
             let cells = shown.iter().zip(&units).enumerate().map(|(at, (&i, unit))| {
                 let text = match &row.cells[i] {
                     Value::Text(text) => text_cell(text, row, at == 0),

@@ -107,18 +107,38 @@ pub fn ellipsis(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}…{}", prefix(text, kept - tail), suffix(text, tail)))
 }
 
-/// Breaks `text` at spaces into lines of at most `columns` columns; a word longer than a line stays whole.
+/// Words that say what the number before them counts.
+const UNITS: [&str; 11] = ["%", "ms", "us", "ns", "s", "B", "KiB", "MiB", "GiB", "×", "times"];
+
+/// True when `word` is the unit of the number that `before` ends with, so that no line may end between the two.
+fn belongs_to(before: &str, word: &str) -> bool {
+    before.ends_with(|c: char| c.is_ascii_digit()) && UNITS.contains(&word.trim_end_matches([')', ',', ';', ':', '.']))
+}
+
+/// Breaks `text` at spaces into lines of at most `columns` columns; a word longer than a line stays whole, and so does a number
+/// with its unit.
 pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
+    let mut words: Vec<Cow<'_, str>> = Vec::new();
     for word in text.split(' ') {
+        match words.last_mut() {
+            Some(before) if belongs_to(before, word) => {
+                let before = before.to_mut();
+                before.push(' ');
+                before.push_str(word);
+            }
+            _ => words.push(Cow::Borrowed(word)),
+        }
+    }
+    let mut lines = vec![String::new()];
+    for word in words {
         let last = lines.len() - 1;
         if lines[last].is_empty() {
-            lines[last].push_str(word);
-        } else if width(&lines[last]) + 1 + width(word) <= columns {
+            lines[last].push_str(&word);
+        } else if width(&lines[last]) + 1 + width(&word) <= columns {
             lines[last].push(' ');
-            lines[last].push_str(word);
+            lines[last].push_str(&word);
         } else {
-            lines.push(word.to_owned());
+            lines.push(word.into_owned());
         }
     }
     lines
@@ -166,5 +186,20 @@ mod tests {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("unbreakable x", 4), ["unbreakable", "x"]);
         assert_eq!(wrap("", 4), [""]);
+    }
+
+    #[test]
+    fn numbers_stay_with_their_units() {
+        assert_eq!(wrap("one 60 % of", 6), ["one", "60 %", "of"]);
+        assert_eq!(wrap("it took (22.0 ms) of 3.50 GiB, all", 9), ["it took", "(22.0 ms)", "of", "3.50 GiB,", "all"]);
+        assert_eq!(wrap("10.4 % × 2 devices", 8), ["10.4 % ×", "2", "devices"]);
+        assert_eq!(wrap("a ms b", 3), ["a", "ms", "b"]);
+        for text in ["wins at most 125.3 ms (59 % of wall)", "26.32 MiB uncompressed, 3 s, 7 B."] {
+            for columns in 1..40 {
+                let lines = wrap(text, columns);
+                assert_eq!(lines.join(" "), text);
+                assert!(lines.windows(2).all(|pair| !belongs_to(&pair[0], pair[1].split(' ').next().unwrap_or_default())), "{lines:?}");
+            }
+        }
     }
 }

@@ -21,27 +21,12 @@ fn next_step(smell: &Smell) -> String {
     format!("{}{at_most}", smell.next)
 }
 
-/// Ties units to their numbers, so that no line ends between the two.
-fn glued(text: &str) -> String {
-    const UNITS: [&str; 5] = ["%", "ms", "us", "ns", "s"];
-    let mut out = String::with_capacity(text.len() + 16);
-    for word in text.split(' ') {
-        let unit = word.trim_end_matches([')', ',', ';', ':', '.']);
-        let follows_number = out.ends_with(|c: char| c.is_ascii_digit());
-        if !out.is_empty() || text.starts_with(' ') {
-            out.push(if follows_number && UNITS.contains(&unit) { '\u{a0}' } else { ' ' });
-        }
-        out.push_str(word);
-    }
-    out
-}
-
 /// Writes `text` broken to the width; the first line stands behind `head`, the others below it.
-fn hanging(out: &mut String, head: &str, text: &str, options: &TextOptions) {
+pub(crate) fn hanging(out: &mut String, head: &str, text: &str, options: &TextOptions) {
     let indent = " ".repeat(width(head));
-    let text = glued(&printable(text));
+    let text = printable(text);
     for (at, line) in wrap(&text, options.width.saturating_sub(width(head)).max(20)).iter().enumerate() {
-        let _ = writeln!(out, "{}{}", if at == 0 { head } else { &indent }, line.replace('\u{a0}', " "));
+        let _ = writeln!(out, "{}{}", if at == 0 { head } else { &indent }, line);
     }
 }
 
@@ -162,19 +147,4 @@ pub fn explain_list(explanations: &[Explanation], options: &TextOptions) -> Stri
         hanging(&mut out, &format!("{:codes$}  ", smell.code), smell.meaning, options);
     }
     out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_unit_stays_with_its_number() {
-        assert_eq!(glued("took 3.5 ms (59 % of wall), 12 s later"), "took 3.5\u{a0}ms (59\u{a0}% of wall), 12\u{a0}s later");
-        assert_eq!(glued("12 steps of ms"), "12 steps of ms");
-        let options = TextOptions { width: 26, color: false, full_names: false, wrap: false };
-        let mut out = String::new();
-        hanging(&mut out, "1  ", "it wins at most 125.3 ms (59 % of wall)", &options);
-        assert_eq!(out, "1  it wins at most\n   125.3 ms (59 % of wall)\n");
-    }
 }

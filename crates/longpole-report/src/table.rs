@@ -2,6 +2,9 @@
 
 use longpole_trace::Ns;
 
+/// Said in place of a table of which `--filter` left nothing.
+pub(crate) const NOTHING_MATCHES: &str = "no row matches --filter";
+
 /// What the cells of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -28,28 +31,55 @@ pub struct Column {
     pub title: &'static str,
     /// What its cells are.
     pub kind: Kind,
-    /// Left out of narrow text in this order, lowest first; `None` always stays.
+    /// Left out of narrow text in this order, lowest first; `None` always stays. Up to [`Column::LIGHT`] it goes before a name is
+    /// cut to its last.
     pub drop: Option<u8>,
     /// Said once, instead of the column, when none of its cells has a value.
     pub absent: Option<&'static str>,
     /// Only in CSV.
     pub csv_only: bool,
+    /// Not in CSV: what people read there is not the plain value.
+    pub display_only: bool,
     /// Columns of one group are compared with each other and share a unit.
     pub unit_group: Option<&'static str>,
-    /// Text is not cut below this while other columns can be left out.
+    /// Text is not cut below this while columns of little weight can be left out.
     pub min_width: usize,
+    /// Text is not cut below this while any column can be left out.
+    pub floor: usize,
 }
 
 impl Column {
+    /// The last place in the order of leaving out that counts as of little weight.
+    pub(crate) const LIGHT: u8 = 5;
+
     /// A column that is always shown.
     pub const fn new(key: &'static str, title: &'static str, kind: Kind) -> Self {
-        Self { key, title, kind, drop: None, absent: None, csv_only: false, unit_group: None, min_width: 16 }
+        Self {
+            key,
+            title,
+            kind,
+            drop: None,
+            absent: None,
+            csv_only: false,
+            display_only: false,
+            unit_group: None,
+            min_width: 16,
+            floor: 16,
+        }
     }
 
     /// A column of names that stays readable on narrow terminals.
     #[must_use]
     pub const fn at_least(mut self, columns: usize) -> Self {
         self.min_width = columns;
+        self.floor = columns;
+        self
+    }
+
+    /// A column of names that gives way further before a column of weight is left out.
+    #[must_use]
+    pub const fn not_below(mut self, columns: usize) -> Self {
+        self.floor = columns;
         self
     }
 
@@ -71,6 +101,13 @@ impl Column {
     #[must_use]
     pub const fn or_absent(mut self, reason: &'static str) -> Self {
         self.absent = Some(reason);
+        self
+    }
+
+    /// A column for people, which stands for others that machines read.
+    #[must_use]
+    pub const fn not_in_csv(mut self) -> Self {
+        self.display_only = true;
         self
     }
 
@@ -162,10 +199,14 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Rows.
     pub rows: Vec<Row>,
-    /// Sums over all rows, those not shown included.
-    pub total: Option<Row>,
+    /// Sums over all rows, those not shown included; several where sums over all of them would mean nothing.
+    pub totals: Vec<Row>,
     /// Rows left out by `--limit`.
     pub hidden: usize,
+    /// Rows left out by `--filter`.
+    pub filtered_out: usize,
+    /// Why there may be no rows, said when there are none.
+    pub empty: Option<&'static str>,
     /// Sentences below the table.
     pub notes: Vec<String>,
 }
@@ -178,13 +219,31 @@ impl Table {
         self.rows.truncate(limit);
     }
 
+    /// Keeps a column however narrow the terminal is: the one that the rows are sorted by.
+    pub fn keep(&mut self, key: &str) {
+        for column in self.columns.iter_mut().filter(|column| column.key == key) {
+            column.drop = None;
+        }
+    }
+
+    /// What is said in place of a table without rows, and why there are none.
+    pub(crate) fn nothing(&self) -> (String, Option<&'static str>) {
+        if self.filtered_out > 0 {
+            let without = crate::units::count(self.filtered_out as u64);
+            let rows = if self.filtered_out == 1 { "row" } else { "rows" };
+            (format!("{NOTHING_MATCHES} ({without} {rows} without it)"), None)
+        } else {
+            (format!("no {} in scope", self.noun), self.empty)
+        }
+    }
+
     /// Columns shown to people, and the reasons for those that hold nothing.
     pub(crate) fn shown_columns(&self) -> (Vec<usize>, Vec<&'static str>) {
         let (mut shown, mut reasons) = (Vec::new(), Vec::new());
         for (index, column) in self.columns.iter().enumerate().filter(|(_, column)| !column.csv_only) {
             let has_value = |row: &Row| row.cells[index].is_present();
             match column.absent {
-                Some(reason) if !self.rows.iter().any(has_value) && !self.total.iter().any(has_value) => {
+                Some(reason) if !self.rows.iter().any(has_value) && !self.totals.iter().any(has_value) => {
                     // An empty table has no values because it has no rows, which says nothing about the recording.
                     if !reasons.contains(&reason) && !self.rows.is_empty() {
                         reasons.push(reason);
@@ -200,7 +259,7 @@ impl Table {
     pub(crate) fn largest(&self, column: usize) -> u64 {
         let group = self.columns[column].unit_group;
         let shares = |&other: &usize| other == column || (group.is_some() && self.columns[other].unit_group == group);
-        let of = |other: usize| self.rows.iter().chain(&self.total).map(move |row: &Row| row.cells[other].magnitude());
+        let of = |other: usize| self.rows.iter().chain(&self.totals).map(move |row: &Row| row.cells[other].magnitude());
         (0..self.columns.len()).filter(shares).flat_map(of).max().unwrap_or(0)
     }
 }

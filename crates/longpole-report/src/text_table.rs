@@ -5,9 +5,9 @@
 
 use std::fmt::Write as _;
 
-use crate::names::{ellipsis, printable, width};
+use crate::names::{ellipsis, printable, width, wrap};
 use crate::style::Style;
-use crate::table::{Kind, Row, Table, Value};
+use crate::table::{Column, Kind, Row, Table, Value};
 use crate::units::{Scale, byte_scale, count, percent, time_scale};
 
 /// How text is laid out.
@@ -110,6 +110,7 @@ struct Laid {
     cells: Vec<String>,
     width: usize,
     min_width: usize,
+    floor: usize,
 }
 
 fn lay_out(table: &Table, column: usize) -> Laid {
@@ -118,7 +119,7 @@ fn lay_out(table: &Table, column: usize) -> Laid {
     let cells: Vec<String> = table
         .rows
         .iter()
-        .chain(&table.total)
+        .chain(&table.totals)
         .map(|row| match &row.cells[column] {
             Value::Text(text) if first => format!("{}{}", "  ".repeat(row.depth), printable(text)),
             Value::Share(share) if heading.kind == Kind::Bar => bar(*share),
@@ -128,13 +129,18 @@ fn lay_out(table: &Table, column: usize) -> Laid {
     let widest = cells.iter().map(|cell| width(cell)).max().unwrap_or(0);
     let title = heading.title;
     let text = matches!(heading.kind, Kind::Text | Kind::Bar);
-    let min_width = if heading.kind == Kind::Bar { BAR } else { heading.min_width };
-    Laid { column, title, unit: unit.label(), text, min_width, width: widest.max(width(title)).max(width(unit.label())), cells }
+    let (min_width, floor) = if heading.kind == Kind::Bar { (BAR, BAR) } else { (heading.min_width, heading.floor) };
+    Laid { column, title, unit: unit.label(), text, min_width, floor, width: widest.max(width(title)).max(width(unit.label())), cells }
 }
 
-/// Narrowest a column may become.
+/// Narrowest a column may become while columns of little weight can go instead.
 fn minimum(laid: &Laid) -> usize {
     if laid.text { laid.width.min(laid.min_width) } else { laid.width }
+}
+
+/// Narrowest a column may become while any other can go instead.
+fn floor(laid: &Laid) -> usize {
+    if laid.text { laid.width.min(laid.floor) } else { laid.width }
 }
 
 fn row_width(widths: impl Iterator<Item = usize>) -> usize {
@@ -144,10 +150,12 @@ fn row_width(widths: impl Iterator<Item = usize>) -> usize {
 /// Leaves columns out until the rest fits; returns the titles of those left out.
 fn drop_columns(table: &Table, laid: &mut Vec<Laid>, available: usize) -> Vec<&'static str> {
     let mut gone: Vec<Laid> = Vec::new();
-    while row_width(laid.iter().map(minimum)) > available {
-        let candidates = laid.iter().enumerate().filter_map(|(at, l)| Some((table.columns[l.column].drop?, at)));
-        let Some((_, at)) = candidates.min() else { break };
-        gone.push(laid.remove(at));
+    for (narrowest, heaviest) in [(minimum as fn(&Laid) -> usize, Column::LIGHT), (floor, u8::MAX)] {
+        while row_width(laid.iter().map(narrowest)) > available {
+            let candidates = laid.iter().enumerate().filter_map(|(at, l)| Some((table.columns[l.column].drop?, at)));
+            let Some((_, at)) = candidates.filter(|&(drop, _)| drop <= heaviest).min() else { break };
+            gone.push(laid.remove(at));
+        }
     }
     // A wide column that went last may have made room for narrow ones that went before it.
     for at in (0..gone.len()).rev() {
@@ -163,10 +171,12 @@ fn drop_columns(table: &Table, laid: &mut Vec<Laid>, available: usize) -> Vec<&'
 /// Cuts text columns until the row fits, the widest first.
 fn shrink(laid: &mut [Laid], available: usize) {
     let mut excess = row_width(laid.iter().map(|l| l.width)).saturating_sub(available);
-    while excess > 0 {
-        let Some(widest) = laid.iter_mut().filter(|l| l.width > minimum(l)).max_by_key(|l| l.width) else { break };
-        widest.width -= 1;
-        excess -= 1;
+    for narrowest in [minimum as fn(&Laid) -> usize, floor] {
+        while excess > 0 {
+            let Some(widest) = laid.iter_mut().filter(|l| l.width > narrowest(l)).max_by_key(|l| l.width) else { break };
+            widest.width -= 1;
+            excess -= 1;
+        }
     }
     // A terminal too narrow even for that: the name gives way to a handful of columns.
     if let Some(name) = laid.first_mut() {
@@ -198,9 +208,10 @@ pub fn text(table: &Table, options: &TextOptions) -> String {
     let mut out = String::new();
     let (shown, absent) = table.shown_columns();
     if table.rows.is_empty() {
-        let _ = writeln!(out, "no {} in scope", table.noun);
-        for note in closing_notes(table, &absent, &[]) {
-            let _ = writeln!(out, "{}", style.dim(&note));
+        let (nothing, why) = table.nothing();
+        let _ = writeln!(out, "{nothing}");
+        for note in closing_notes(table, &absent, &[]).into_iter().chain(why.map(str::to_owned)) {
+            write_note(&mut out, &note, options);
         }
         return out;
     }
@@ -223,14 +234,23 @@ pub fn text(table: &Table, options: &TextOptions) -> String {
         let _ = writeln!(out, "{}", line(&laid, |l| l.cells[at].clone()));
         write_lines(&mut out, row, options);
     }
-    if table.total.is_some() {
+    if !table.totals.is_empty() {
         let _ = writeln!(out, "{rule}");
-        let _ = writeln!(out, "{}", style.bold(&line(&laid, |l| l.cells[table.rows.len()].clone())));
+    }
+    for at in 0..table.totals.len() {
+        let _ = writeln!(out, "{}", style.bold(&line(&laid, |l| l.cells[table.rows.len() + at].clone())));
     }
     for note in closing_notes(table, &absent, &dropped) {
-        let _ = writeln!(out, "{}", style.dim(&printable(&note)));
+        write_note(&mut out, &note, options);
     }
     out
+}
+
+/// A sentence below the table, broken between words.
+fn write_note(out: &mut String, note: &str, options: &TextOptions) {
+    for (at, line) in wrap(&printable(note), options.width.saturating_sub(2).max(20)).iter().enumerate() {
+        let _ = writeln!(out, "{}{}", if at == 0 { "" } else { "  " }, options.style().dim(line));
+    }
 }
 
 fn write_lines(out: &mut String, row: &Row, options: &TextOptions) {
@@ -246,7 +266,6 @@ mod tests {
     use longpole_trace::Ns;
 
     use super::*;
-    use crate::table::Column;
 
     fn table() -> Table {
         let columns = vec![
@@ -258,20 +277,20 @@ mod tests {
         let row =
             |name: &str, calls, ns| Row::new(vec![Value::Text(name.to_owned()), Value::Count(calls), Value::Time(Ns(ns)), Value::Missing]);
         let rows = vec![row("漢字 operator with a very long name indeed", 1_234, 20_000_000), row("b\x1b[2J", 1, 1)];
-        Table { noun: "rows", columns, rows, total: None, hidden: 3, notes: vec![] }
+        Table { noun: "rows", columns, rows, totals: Vec::new(), hidden: 3, filtered_out: 0, empty: None, notes: vec![] }
     }
 
     #[test]
     fn every_line_fits_and_what_is_left_out_is_said() {
         for columns in [30, 38, 44, 60, 120] {
             let out = text(&table(), &TextOptions { width: columns, color: false, full_names: false, wrap: false });
-            let body = out.lines().take_while(|l| !l.contains("and 3 more"));
-            assert!(body.clone().count() >= 4, "{out}");
-            for line in body {
+            assert!(out.lines().count() >= 6, "{out}");
+            for line in out.lines() {
                 assert!(width(line) <= columns, "{columns}: {line:?}");
             }
             assert!(out.contains("memory was not recorded") && out.contains("and 3 more"), "{out}");
-            assert_eq!(out.contains("left out to fit the width: CUDA"), columns < 44, "{columns}: {out}");
+            let unbroken = out.replace("\n  ", " ");
+            assert_eq!(unbroken.contains("left out to fit the width: CUDA"), columns < 44, "{columns}: {out}");
             assert!(!out.contains('\x1b'), "{out}");
         }
     }

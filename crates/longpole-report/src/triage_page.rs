@@ -8,8 +8,8 @@ use longpole_trace::{Ns, Trace};
 use crate::header::{Header, markdown_header, text_header};
 use crate::markdown_table::markdown;
 use crate::names::{markdown_text, printable, width, wrap};
-use crate::suspects::{host_clock_text, questions_text, suspects_markdown, suspects_text};
-use crate::table::Table;
+use crate::suspects::{hanging, host_clock_text, questions_text, suspects_markdown, suspects_text};
+use crate::table::{NOTHING_MATCHES, Table};
 use crate::text_table::{TextOptions, text};
 use crate::trust::{Grade, Trust};
 use crate::units::{count, percent, time};
@@ -63,6 +63,25 @@ fn wrapped_report(triage: &Triage, trust: &Trust, options: &TextOptions) -> Stri
     out
 }
 
+/// What the user chose for the page.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Page<'a> {
+    /// Operators and ranges shown; `None` for all.
+    pub limit: Option<usize>,
+    /// The column that the operators are sorted by, which stays however narrow the terminal is.
+    pub sorted_by: Option<&'a str>,
+    /// The pattern that rows of the tables match, where one was given.
+    pub filter: Option<&'a str>,
+}
+
+impl Page<'_> {
+    /// What the filter leaves out, and that it leaves out nothing else.
+    fn filter_note(&self) -> Option<String> {
+        self.filter
+            .map(|pattern| format!("--filter {pattern} applies to the tables; totals, suspects, questions and report are not filtered"))
+    }
+}
+
 /// A line of the totals: label, time, and what goes with it.
 struct Line {
     label: String,
@@ -98,9 +117,16 @@ fn totals_lines(totals: &Totals, trace: &Trace) -> Vec<Line> {
         lines.push(line("GPU busy", absent(), "no device activity was recorded".to_owned()));
         return lines;
     }
-    let share = totals.gpu_busy_fraction.map(|f| format!("{} % of wall", percent(f)));
+    // Of several devices all times below are sums, so shares are of as many times the wall.
+    let devices = totals.devices.len();
+    let (times, summed) = if devices > 1 {
+        (format!(" × {devices} devices"), format!(", summed over {devices} devices"))
+    } else {
+        (String::new(), String::new())
+    };
+    let share = totals.gpu_busy_fraction.map(|f| format!("{} % of wall{times}", percent(f)));
     lines.push(line("GPU busy", show(busy), asides([share, Some(plural(totals.launches, "launch", "launches"))])));
-    lines.push(line("GPU idle", show(totals.gpu_idle_ns), "between the first and the last device work".to_owned()));
+    lines.push(line("GPU idle", show(totals.gpu_idle_ns), format!("between the first and the last device work{summed}")));
     let of_busy = |part: Option<Ns>| of(part, busy.unwrap_or(Ns::ZERO), "busy");
     lines.push(line(
         "  kernels",
@@ -133,8 +159,12 @@ fn device_line(totals: &DeviceTotals, trace: &Trace) -> Line {
 }
 
 /// The tables of the page with their titles; families keep all rows, the others their head.
-fn tables(triage: &Triage, limit: Option<usize>) -> Vec<(&'static str, Table)> {
+fn tables(triage: &Triage, page: &Page<'_>) -> Vec<(&'static str, Table)> {
+    let limit = page.limit;
     let mut ops = views::ops(&triage.ops, GroupBy::Name);
+    if let Some(column) = page.sorted_by {
+        ops.keep(column);
+    }
     let mut ranges = views::ranges(&triage.ranges, views::RangeLayout::Tree);
     ops.truncate(limit);
     ranges.truncate(limit);
@@ -142,10 +172,10 @@ fn tables(triage: &Triage, limit: Option<usize>) -> Vec<(&'static str, Table)> {
     tables.into_iter().filter(|(_, table)| !table.rows.is_empty()).collect()
 }
 
-/// The page for a terminal. `limit` is how many operators and ranges are shown.
-pub fn triage_text(header: &Header<'_>, triage: &Triage, trace: &Trace, limit: Option<usize>, options: &TextOptions) -> String {
+/// The page for a terminal.
+pub fn triage_text(header: &Header<'_>, triage: &Triage, trace: &Trace, page: &Page<'_>, options: &TextOptions) -> String {
     let style = options.style();
-    let mut out = text_header(header, options, true);
+    let mut out = text_header(header, options);
     let _ = writeln!(out, "\n{}", style.bold("Totals"));
     let lines = totals_lines(&triage.totals, trace);
     let label_width = lines.iter().map(|l| width(&l.label)).max().unwrap_or(0);
@@ -160,7 +190,15 @@ pub fn triage_text(header: &Header<'_>, triage: &Triage, trace: &Trace, limit: O
     out.push_str(&suspects_text(&triage.smells, options));
     out.push_str(&host_clock_text(triage, options));
     out.push_str(&questions_text(&triage.questions, options));
-    for (title, table) in tables(triage, limit) {
+    let tables = tables(triage, page);
+    if let Some(note) = page.filter_note() {
+        out.push('\n');
+        hanging(&mut out, "Note: ", &note, options);
+        if tables.is_empty() {
+            let _ = writeln!(out, "{NOTHING_MATCHES}");
+        }
+    }
+    for (title, table) in tables {
         let _ = writeln!(out, "\n{}", style.bold(title));
         out.push_str(&text(&table, options));
     }
@@ -174,8 +212,8 @@ pub fn triage_text(header: &Header<'_>, triage: &Triage, trace: &Trace, limit: O
 }
 
 /// The page as Markdown.
-pub fn triage_markdown(header: &Header<'_>, triage: &Triage, trace: &Trace, limit: Option<usize>) -> String {
-    let mut out = markdown_header(header, true);
+pub fn triage_markdown(header: &Header<'_>, triage: &Triage, trace: &Trace, page: &Page<'_>) -> String {
+    let mut out = markdown_header(header);
     out.push_str("\n### Report\n\n");
     for (head, text) in report(triage, header.trust) {
         let _ = writeln!(out, "- **{head}** {}", markdown_text(&text));
@@ -185,7 +223,14 @@ pub fn triage_markdown(header: &Header<'_>, triage: &Triage, trace: &Trace, limi
         let _ = writeln!(out, "| {} | {value} | {aside} |", label.trim_start());
     }
     out.push_str(&suspects_markdown(triage));
-    for (title, table) in tables(triage, limit) {
+    let tables = tables(triage, page);
+    if let Some(note) = page.filter_note() {
+        let _ = writeln!(out, "\n**Note:** {}", markdown_text(&note));
+        if tables.is_empty() {
+            let _ = writeln!(out, "\n_{NOTHING_MATCHES}_");
+        }
+    }
+    for (title, table) in tables {
         let _ = writeln!(out, "\n### {title}\n\n{}", markdown(&table).trim_end());
     }
     out

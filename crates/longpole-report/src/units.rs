@@ -63,14 +63,11 @@ impl Scale {
         let less = if below { "<" } else { "" };
         let whole = group(&(rounded / tens).to_string());
         if self.decimals == 0 {
-            return format!("{less}{sign}{whole}");
+            return format!("{sign}{less}{whole}");
         }
         let width = self.decimals as usize;
-        if below && value < 0 {
-            // Between zero and the smallest shown negative number; `<` would claim the opposite.
-            return format!(">-{whole}.{:0width$}", rounded % tens);
-        }
-        format!("{less}{sign}{whole}.{:0width$}", rounded % tens)
+        // Of a negative number the sign stands first: less than the smallest shown, and below zero.
+        format!("{sign}{less}{whole}.{:0width$}", rounded % tens)
     }
 }
 
@@ -136,7 +133,9 @@ mod tests {
         assert_eq!(ms.show(499), "<0.001");
         assert_eq!(ms.show(500), "0.001");
         assert_eq!(ms.show(0), "0");
-        assert_eq!(ms.show(-499), ">-0.001");
+        assert_eq!(ms.show(-499), "-<0.001");
+        assert_eq!(ms.show(-500), "-0.001");
+        assert_eq!(byte_scale(10 << 20).show(-4_096), "-<0.01");
         assert_eq!(ms.show(-1_500_000), "-1.500");
         assert_eq!(byte_scale(0).show(-1_024), "-1,024");
         assert_eq!(time_scale(u64::MAX).show(i64::MIN), "-9,223,372,036.855");

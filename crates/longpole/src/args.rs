@@ -21,11 +21,11 @@ use crate::time_window;
 rank files, or - for standard input; write ./ops for a file named like a command.
 
 Examples:
-  longpole trace.json.gz                        where to look first
-  longpole trace.json.gz --report-only          the same in five lines
-  longpole ops trace.json.gz --range decode     operators inside a named range
-  longpole kernels trace.json.gz --json         whole kernel table for a script
-  longpole explain host_bound                   what a suspect means and what fixes it
+  longpole trace.json.gz                           where to look first
+  longpole trace.json.gz --report-only             the same in five lines
+  longpole ops trace.json.gz --range decode_step   operators inside a named range
+  longpole kernels trace.json.gz --json            whole kernel table for a script
+  longpole explain host_bound                      what a suspect means and what fixes it
 
 Exit codes: 0 fine, 2 usage, 3 input unreadable (or partial, under --strict)."
 )]
@@ -44,19 +44,23 @@ pub(crate) enum Command {
   longpole trace.json.gz --range decode_step --workload \"Qwen3-0.6B decode, batch 1\"
   longpole trace.json.gz --report-only
   longpole trace.json.gz --unprofiled-step-ms 12.5
-  zcat trace.json.gz | longpole -
-
---sort orders the operators, with the keys of `longpole ops`.")]
+  zcat trace.json.gz | longpole -")]
+    #[command(mut_arg("sort", |arg| arg.help("Sort the operators by this key (`longpole ops --help` lists them), largest first")))]
+    #[command(mut_arg("limit", |arg| arg.help("Show this many operators and ranges, 0 for all [default: 10; JSON: all]")))]
+    #[command(mut_arg("filter", |arg| arg.help("Only rows of the tables whose name matches; totals, suspects and report stay whole")))]
     Triage(TriageArgs),
     /// Operators: calls, host time, device time, memory
-    #[command(after_help = "Sort keys: cuda_time_total (default; cpu_time_total without device activity),
-self_cuda_time_total, cpu_time_total, self_cpu_time_total, count, cuda_memory_usage,
-cpu_memory_usage, self_cuda_memory_usage, self_cpu_memory_usage; device_* is cuda_*.
+    #[command(after_help = "Sort keys (device_* is cuda_*):
+  cuda_time_total       self_cuda_time_total       count
+  cpu_time_total        self_cpu_time_total
+  cuda_memory_usage     self_cuda_memory_usage
+  cpu_memory_usage      self_cpu_memory_usage
+The default is cuda_time_total, or cpu_time_total without device activity.
 
 Examples:
   longpole ops trace.json.gz --sort self_cpu_time_total --limit 50
   longpole ops trace.json.gz --by shape --filter '^aten::(mm|addmm)$'
-  longpole ops trace.json.gz --by stack 3
+  longpole ops trace.json.gz --by stack=3
   longpole ops trace.json.gz --step 4 --csv > step4.csv")]
     Ops(OpsArgs),
     /// Kernels, copies and fills, with the operator that launched them
@@ -151,8 +155,8 @@ pub(crate) struct ExplainArgs {
 pub(crate) struct OpsArgs {
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Tell operators apart by `shape` or by `stack=N` (N innermost Python frames; 5 if not given)
-    #[arg(long, value_name = "shape|stack=N", value_parser = parse_group, default_value = "name", hide_default_value = true, help_heading = "Output")]
+    /// Tell operators apart by `shape`, or by `stack=N` (N innermost Python frames; `stack` alone takes 5)
+    #[arg(long, value_name = "WHAT", value_parser = parse_group, default_value = "name", hide_default_value = true, help_heading = "Output")]
     pub(crate) by: GroupBy,
 }
 
@@ -170,7 +174,7 @@ pub(crate) struct Common {
     #[arg(value_name = "FILE")]
     pub(crate) input: OsString,
 
-    /// Sort by this key (listed below), largest first
+    /// Sort by this key (the list is below), largest first
     #[arg(long, value_name = "KEY", help_heading = "Output")]
     pub(crate) sort: Option<String>,
     /// Show this many rows, 0 for all [default: 20; JSON and CSV: all]
@@ -324,6 +328,30 @@ mod tests {
         for command in Cli::command().get_subcommands() {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("Examples:"), "{}", command.get_name());
+        }
+    }
+
+    /// The help of a command as it is printed.
+    fn help_of(command: &str) -> String {
+        let mut cli = Cli::command();
+        cli.build();
+        cli.find_subcommand_mut(command).unwrap().render_help().to_string()
+    }
+
+    #[test]
+    fn help_says_what_is_so_for_its_command() {
+        for command in ["triage", "ops", "kernels", "families", "ranges", "memory"] {
+            let help = help_of(command);
+            assert_eq!(help.contains("list is below"), help.contains("Sort keys"), "{help}");
+            assert_eq!(help.contains("default: 10"), command == "triage", "{help}");
+            assert_eq!(help.contains("default: 20"), command != "triage", "{help}");
+        }
+        let ops = help_of("ops");
+        assert!(ops.contains("--by stack=3") && ops.contains("`stack=N`") && !ops.contains("stack 3"), "{ops}");
+        let (_, below) = ops.split_once("Sort keys").unwrap();
+        assert!(below.lines().all(|line| line.chars().count() < 80), "{below}");
+        for (key, _) in longpole_analysis::SortKey::ALL {
+            assert!(below.contains(key), "{key}");
         }
     }
 

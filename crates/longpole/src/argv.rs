@@ -32,6 +32,10 @@ pub(crate) fn normalise(mut args: Vec<OsString>) -> Vec<OsString> {
     if args.get(1).is_some_and(|first| !is_complete(first)) {
         args.insert(1, "triage".into());
     }
+    // Asked twice for help, one answer will do.
+    if args.get(1).is_some_and(|first| first == "help") {
+        args.retain(|arg| arg != "--help" && arg != "-h");
+    }
     let stack = args.windows(2).position(|pair| pair[0] == "--by" && pair[1] == "stack").map(|at| at + 1);
     if let Some(at) = stack
         && let Some(frames) = args.get(at + 1).and_then(|next| next.to_str())
@@ -86,6 +90,8 @@ mod tests {
             ("kernals", "kernals"),
             ("--help", "--help"),
             ("help ops", "help ops"),
+            ("help --help", "help"),
+            ("help ops -h", "help ops"),
             ("", ""),
         ] {
             assert_eq!(normalised(line), expected, "{line}");

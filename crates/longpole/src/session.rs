@@ -1,7 +1,8 @@
 //! One trace, opened for one command: read, judged, scoped; then the result is printed.
 
-use std::io::{self, Write as _};
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
 
 use longpole_analysis::{Scope, ScopeSpec, TraceIndex};
 use longpole_ingest::{ImportOptions, Imported, Input, Progress, import};
@@ -36,6 +37,7 @@ pub(crate) struct Session<'a> {
     source: Source,
     trust: Trust,
     watch: Stopwatch,
+    filtered_out: usize,
 }
 
 impl<'a> Session<'a> {
@@ -48,7 +50,13 @@ impl<'a> Session<'a> {
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         let Imported { mut trace, mut problems, source } = read(common, threads)?;
         watch.has_read();
-        let mut source = Source { path: source.path, format: source.format.to_owned(), bytes: source.bytes, events: trace.events_read };
+        let mut source = Source {
+            path: source.path,
+            format: source.format.to_owned(),
+            bytes: source.bytes,
+            compressed: is_compressed(common),
+            events: trace.events_read,
+        };
         let mut spec = common.scope.spec();
         if !common.no_redact {
             // Everything that a command can see is redacted here, before any name is shortened, so that no output of any command
@@ -63,7 +71,7 @@ impl<'a> Session<'a> {
         let scope = Scope::resolve(&index, &spec).map_err(|error| Failure::Usage(error.to_string()))?;
         problems::add(&index, &mut problems);
         let (trust, options) = (Trust::new(&problems), terminal::text_options(common));
-        Ok(Self { index, scope, options, common, spec, source, trust, watch })
+        Ok(Self { index, scope, options, common, spec, source, trust, watch, filtered_out: 0 })
     }
 
     /// What stands above every report.
@@ -91,10 +99,17 @@ impl<'a> Session<'a> {
     }
 
     /// Drops rows whose name does not match `--filter`.
-    pub(crate) fn filter<T>(&self, rows: &mut Vec<T>, matches: impl Fn(&Regex, &T) -> bool) {
+    pub(crate) fn filter<T>(&mut self, rows: &mut Vec<T>, matches: impl Fn(&Regex, &T) -> bool) {
         if let Some(regex) = &self.common.filter {
+            let before = rows.len();
             rows.retain(|row| matches(regex, row));
+            self.filtered_out += before - rows.len();
         }
+    }
+
+    /// The pattern of `--filter` as it may be printed, if one is given.
+    pub(crate) fn pattern(&self) -> Option<String> {
+        self.shown(self.common.filter.as_ref().map(Regex::as_str))
     }
 
     /// What the user typed, as it may be printed.
@@ -102,27 +117,26 @@ impl<'a> Session<'a> {
         typed.map(|text| if self.common.no_redact { text.to_owned() } else { redact(text).into_owned() })
     }
 
-    /// True when `--filter` is given.
-    pub(crate) fn is_filtered(&self) -> bool {
-        self.common.filter.is_some()
-    }
-
     /// Notes that the result is there.
     pub(crate) fn analysed(&mut self) {
         self.watch.has_analysed();
     }
 
-    /// Prints a table as text, Markdown or CSV.
-    pub(crate) fn print_table(&self, mut table: Table) -> Result<(), Failure> {
+    /// Prints a table as text, Markdown or CSV. The column that it is sorted by stays, however narrow the terminal.
+    pub(crate) fn print_table(&self, mut table: Table, sorted_by: Option<&str>) -> Result<(), Failure> {
+        if let Some(column) = sorted_by {
+            table.keep(column);
+        }
+        table.filtered_out = self.filtered_out;
         table.truncate(self.limit());
         match self.format() {
             Format::Csv => {
                 self.trust_to_stderr();
                 self.print(&csv(&table))
             }
-            Format::Markdown => self.print(&format!("{}\n{}", markdown_header(&self.header(), false), markdown(&table))),
+            Format::Markdown => self.print(&format!("{}\n{}", markdown_header(&self.header()), markdown(&table))),
             Format::Text | Format::Json => {
-                self.print(&format!("{}\n{}", text_header(&self.header(), &self.options, false), text(&table, &self.options)))
+                self.print(&format!("{}\n{}", text_header(&self.header(), &self.options), text(&table, &self.options)))
             }
         }
     }
@@ -147,7 +161,7 @@ impl<'a> Session<'a> {
     pub(crate) fn trust_to_stderr(&self) {
         if self.trust.grade != Grade::Good && !self.common.quiet {
             let plain = TextOptions { color: false, wrap: false, ..self.options };
-            complain(text_trust(&self.trust, &plain, false).trim_end());
+            complain(text_trust(&self.trust, &plain).trim_end());
         }
     }
 
@@ -174,4 +188,22 @@ fn read(common: &Common, threads: usize) -> Result<Imported, Failure> {
         bar.finish();
     }
     imported.map_err(|error| Failure::Input(error.to_string()))
+}
+
+/// True when the input is a compressed file, or a directory that holds one. Of standard input it is not known afterwards.
+fn is_compressed(common: &Common) -> bool {
+    let starts_compressed = |path: &Path| {
+        let mut start = [0; 4];
+        let read = File::open(path).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
+        start[..read].starts_with(&[0x1f, 0x8b]) || start[..read].starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
+    };
+    let path = Path::new(&common.input);
+    if common.input == "-" {
+        return false;
+    }
+    match path.read_dir() {
+        Ok(mut entries) => entries.any(|entry| entry.is_ok_and(|entry| entry.path().is_file() && starts_compressed(&entry.path()))),
+        // A pipe is read once, by the import.
+        Err(_) => path.is_file() && starts_compressed(path),
+    }
 }

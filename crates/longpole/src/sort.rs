@@ -2,15 +2,24 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use longpole_analysis::{FamilyRow, KernelRow, MemoryRow, RangeRow};
+use longpole_analysis::{FamilyRow, KernelRow, MemoryRow, RangeRow, SortKey};
 
 use crate::exit::Failure;
 
 /// An order of rows.
 pub(crate) type Order<T> = fn(&T, &T) -> Ordering;
 
-/// The names of a key, and its order. The first key is the default.
-type Keys<T> = &'static [(&'static [&'static str], Order<T>)];
+/// The names of a key, its order, and the column that shows it. The first key is the default.
+type Keys<T> = &'static [(&'static [&'static str], Order<T>, &'static str)];
+
+/// What `--sort` asks for.
+#[derive(Debug)]
+pub(crate) struct Sorting<T> {
+    /// The order of the rows.
+    pub(crate) order: Order<T>,
+    /// The column that they are sorted by, which has to stay in sight.
+    pub(crate) column: &'static str,
+}
 
 /// Compares by a number, largest first.
 macro_rules! largest {
@@ -20,71 +29,86 @@ macro_rules! largest {
 }
 
 const KERNELS: Keys<KernelRow> = &[
-    (&["cuda", "cuda_time_total", "self_cuda_time_total"], largest!(cuda_ns)),
-    (&["calls", "count"], largest!(calls)),
-    (&["min"], largest!(min_ns)),
-    (&["median"], largest!(median_ns)),
-    (&["max"], largest!(max_ns)),
-    (&["name"], |a, b| a.name.cmp(&b.name)),
+    (&["cuda", "cuda_time_total", "self_cuda_time_total"], largest!(cuda_ns), "cuda_ns"),
+    (&["calls", "count"], largest!(calls), "calls"),
+    (&["min"], largest!(min_ns), "min_ns"),
+    (&["median"], largest!(median_ns), "median_ns"),
+    (&["max"], largest!(max_ns), "max_ns"),
+    (&["name"], |a, b| a.name.cmp(&b.name), "name"),
 ];
 
 const FAMILIES: Keys<FamilyRow> = &[
-    (&["cuda", "self_cuda", "cuda_time_total", "self_cuda_time_total", "share"], largest!(self_cuda_ns)),
-    (&["calls", "count"], largest!(calls)),
-    (&["name", "family"], |a, b| a.family.name().cmp(b.family.name())),
+    (&["cuda", "self_cuda", "cuda_time_total", "self_cuda_time_total", "share"], largest!(self_cuda_ns), "self_cuda_ns"),
+    (&["calls", "count"], largest!(calls), "calls"),
+    (&["name", "family"], |a, b| a.family.name().cmp(b.family.name()), "family"),
 ];
 
 const RANGES: Keys<RangeRow> = &[
-    (&["nesting"], |_, _| Ordering::Equal),
-    (&["cpu", "host", "cpu_time_total"], largest!(cpu_ns)),
-    (&["gpu_span"], largest!(gpu_span_ns)),
-    (&["gpu_busy"], largest!(gpu_busy_ns)),
-    (&["gpu_idle"], largest!(gpu_idle_ns)),
-    (&["kernels"], largest!(kernels)),
-    (&["calls", "count"], largest!(calls)),
-    (&["name"], |a, b| (&a.name, &a.parents).cmp(&(&b.name, &b.parents))),
+    (&["nesting"], |_, _| Ordering::Equal, "name"),
+    (&["cpu", "host", "cpu_time_total"], largest!(cpu_ns), "cpu_ns"),
+    (&["gpu_span"], largest!(gpu_span_ns), "gpu_span_ns"),
+    (&["gpu_busy"], largest!(gpu_busy_ns), "gpu_busy_ns"),
+    (&["gpu_idle"], largest!(gpu_idle_ns), "gpu_idle_ns"),
+    (&["kernels"], largest!(kernels), "kernels"),
+    (&["calls", "count"], largest!(calls), "calls"),
+    (&["name"], |a, b| (&a.name, &a.parents).cmp(&(&b.name, &b.parents)), "name"),
 ];
 
 const MEMORY: Keys<MemoryRow> = &[
-    (&["allocated"], largest!(allocated_bytes)),
-    (&["freed"], largest!(freed_bytes)),
-    (&["net"], largest!(net_bytes)),
-    (&["peak"], largest!(peak_bytes)),
-    (&["allocations"], largest!(allocations)),
-    (&["calls", "count"], largest!(calls)),
-    (&["name"], |a, b| (&a.name, Reverse(a.place)).cmp(&(&b.name, Reverse(b.place)))),
+    (&["allocated"], largest!(allocated_bytes), "allocated_bytes"),
+    (&["freed"], largest!(freed_bytes), "freed_bytes"),
+    (&["net"], largest!(net_bytes), "net_bytes"),
+    (&["peak"], largest!(peak_bytes), "peak_bytes"),
+    (&["allocations"], largest!(allocations), "allocations"),
+    (&["calls", "count"], largest!(calls), "calls"),
+    (&["name"], |a, b| (&a.name, Reverse(a.place)).cmp(&(&b.name, Reverse(b.place))), "name"),
 ];
 
 /// The order that `asked` names; `None` asks for the table's own.
-fn find<T>(keys: Keys<T>, asked: Option<&str>) -> Result<Option<Order<T>>, Failure> {
+fn find<T>(keys: Keys<T>, asked: Option<&str>) -> Result<Option<Sorting<T>>, Failure> {
     let Some(asked) = asked else { return Ok(None) };
     // The JSON key of a column and torch's newer spelling name it as well.
     let name = asked.replace("device", "cuda");
     let name = name.strip_suffix("_ns").or_else(|| name.strip_suffix("_bytes")).unwrap_or(&name);
-    let found = keys.iter().find(|(names, _)| names.contains(&name)).map(|&(_, order)| order);
+    let found = keys.iter().find(|(names, ..)| names.contains(&name)).map(|&(_, order, column)| Sorting { order, column });
     found.map(Some).ok_or_else(|| {
-        let names: Vec<_> = keys.iter().map(|(names, _)| names[0]).collect();
+        let names: Vec<_> = keys.iter().map(|(names, ..)| names[0]).collect();
         Failure::Usage(format!("unknown sort key `{asked}`; use one of {}", names.join(", ")))
     })
 }
 
+/// The column of the operator table that shows a key.
+pub(crate) const fn ops_column(key: SortKey) -> &'static str {
+    match key {
+        SortKey::CudaTimeTotal => "cuda_ns",
+        SortKey::SelfCudaTimeTotal => "self_cuda_ns",
+        SortKey::CpuTimeTotal => "cpu_ns",
+        SortKey::SelfCpuTimeTotal => "self_cpu_ns",
+        SortKey::Count => "calls",
+        SortKey::CudaMemoryUsage => "cuda_mem_bytes",
+        SortKey::CpuMemoryUsage => "cpu_mem_bytes",
+        SortKey::SelfCudaMemoryUsage => "self_cuda_mem_bytes",
+        SortKey::SelfCpuMemoryUsage => "self_cpu_mem_bytes",
+    }
+}
+
 /// Order of kernels.
-pub(crate) fn kernels(asked: Option<&str>) -> Result<Option<Order<KernelRow>>, Failure> {
+pub(crate) fn kernels(asked: Option<&str>) -> Result<Option<Sorting<KernelRow>>, Failure> {
     find(KERNELS, asked)
 }
 
 /// Order of families.
-pub(crate) fn families(asked: Option<&str>) -> Result<Option<Order<FamilyRow>>, Failure> {
+pub(crate) fn families(asked: Option<&str>) -> Result<Option<Sorting<FamilyRow>>, Failure> {
     find(FAMILIES, asked)
 }
 
 /// Order of ranges; `None` keeps them nested.
-pub(crate) fn ranges(asked: Option<&str>) -> Result<Option<Order<RangeRow>>, Failure> {
+pub(crate) fn ranges(asked: Option<&str>) -> Result<Option<Sorting<RangeRow>>, Failure> {
     find(RANGES, asked.filter(|&key| key != "nesting"))
 }
 
 /// Order of allocations.
-pub(crate) fn memory(asked: Option<&str>) -> Result<Option<Order<MemoryRow>>, Failure> {
+pub(crate) fn memory(asked: Option<&str>) -> Result<Option<Sorting<MemoryRow>>, Failure> {
     find(MEMORY, asked)
 }
 

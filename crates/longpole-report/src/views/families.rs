@@ -21,11 +21,11 @@ pub fn families(rows: &[FamilyRow]) -> Table {
         .collect();
     let shares: Option<f64> = rows.iter().map(|r| r.share_fraction).sum();
     let total = Row::new(vec![
-        total_label(body.len(), "families"),
+        total_label(body.len(), "family", "families"),
         Value::Count(rows.iter().map(|r| r.calls).sum()),
         Value::Time(sum_times(rows.iter(), |r| r.self_cuda_ns)),
         shares.filter(|_| !rows.is_empty()).map_or(Value::Blank, Value::Share),
         Value::Blank,
     ]);
-    Table { noun: "families", columns, rows: body, total: Some(total), hidden: 0, notes: Vec::new() }
+    Table { noun: "families", columns, rows: body, totals: vec![total], hidden: 0, filtered_out: 0, empty: None, notes: Vec::new() }
 }

@@ -15,13 +15,15 @@ pub fn kernels(rows: &[KernelRow], total: Ns, full_names: bool) -> Table {
         if full_names { full } else { short },
         if full_names { short.in_csv_only() } else { full.in_csv_only() },
         Column::new("family", "family", Kind::Text).droppable(4),
-        Column::new("calls", "calls", Kind::Count),
-        Column::new("cuda_ns", "CUDA", Kind::Time),
+        Column::new("calls", "calls", Kind::Count).droppable(7),
+        Column::new("cuda_ns", "CUDA", Kind::Time).droppable(8),
         Column::new("share_fraction", "share", Kind::Share).droppable(5),
         Column::new("min_ns", "min", Kind::Time).in_unit_of("call").droppable(2),
         Column::new("median_ns", "median", Kind::Time).in_unit_of("call").droppable(3),
         Column::new("max_ns", "max", Kind::Time).in_unit_of("call").droppable(1),
-        Column::new("op", "launched by", Kind::Text),
+        Column::new("op", "launched by", Kind::Text).droppable(6).not_in_csv(),
+        Column::new("op", "", Kind::Text).in_csv_only(),
+        Column::new("other_ops", "", Kind::Count).in_csv_only(),
     ];
     let body: Vec<_> = rows
         .iter()
@@ -39,12 +41,14 @@ pub fn kernels(rows: &[KernelRow], total: Ns, full_names: bool) -> Table {
                 Value::Time(row.median_ns),
                 Value::Time(row.max_ns),
                 launchers(row),
+                row.owners.first().map_or(Value::Missing, |owner| text(&owner.name)),
+                Value::Count(row.owners.len().saturating_sub(1) as u64),
             ])
         })
         .collect();
     let cuda = sum_times(rows.iter(), |r| r.cuda_ns);
     let last = Row::new(vec![
-        total_label(body.len(), "rows"),
+        total_label(body.len(), "row", "rows"),
         Value::Blank,
         Value::Blank,
         Value::Count(rows.iter().map(|r| r.calls).sum()),
@@ -54,8 +58,10 @@ pub fn kernels(rows: &[KernelRow], total: Ns, full_names: bool) -> Table {
         Value::Blank,
         Value::Blank,
         Value::Blank,
+        Value::Blank,
+        Value::Blank,
     ]);
-    Table { noun: "kernels", columns, rows: body, total: Some(last), hidden: 0, notes: Vec::new() }
+    Table { noun: "kernels", columns, rows: body, totals: vec![last], hidden: 0, filtered_out: 0, empty: None, notes: Vec::new() }
 }
 
 /// The operator that launched most of it, and how many others did.

@@ -1,6 +1,6 @@
 //! The memory table.
 
-use longpole_analysis::MemoryTable;
+use longpole_analysis::{MemoryRow, MemoryTable};
 use longpole_trace::MemoryPlace;
 
 use super::{text, total_label};
@@ -19,10 +19,10 @@ pub fn memory(table: &MemoryTable) -> Table {
         Column::new("place", "memory", Kind::Text),
         Column::new("calls", "calls", Kind::Count).droppable(1),
         Column::new("allocations", "allocations", Kind::Count).droppable(2),
-        Column::new("allocated_bytes", "allocated", Kind::Bytes),
-        Column::new("freed_bytes", "freed", Kind::Bytes),
-        Column::new("net_bytes", "net", Kind::Bytes),
-        Column::new("peak_bytes", "peak", Kind::Bytes),
+        Column::new("allocated_bytes", "allocated", Kind::Bytes).droppable(6),
+        Column::new("freed_bytes", "freed", Kind::Bytes).droppable(3),
+        Column::new("net_bytes", "net", Kind::Bytes).droppable(4),
+        Column::new("peak_bytes", "peak", Kind::Bytes).droppable(5),
     ];
     let place = |place| match place {
         MemoryPlace::Host => "host",
@@ -44,26 +44,30 @@ pub fn memory(table: &MemoryTable) -> Table {
             ])
         })
         .collect();
-    let sum =
-        |bytes: fn(&longpole_analysis::MemoryRow) -> u64| Value::Bytes(signed(table.rows.iter().map(bytes).fold(0, u64::saturating_add)));
-    let total = Row::new(vec![
-        total_label(rows.len(), "rows"),
-        Value::Blank,
-        Value::Blank,
-        Value::Count(table.rows.iter().map(|r| r.allocations).sum()),
-        sum(|r| r.allocated_bytes),
-        sum(|r| r.freed_bytes),
-        Value::Bytes(table.rows.iter().map(|r| r.net_bytes).fold(0, i64::saturating_add)),
-        // Peaks of different operators happen at different times.
-        Value::Blank,
-    ]);
+    // Bytes of the host and of the device are not added up.
+    let totals = [MemoryPlace::Device, MemoryPlace::Host]
+        .into_iter()
+        .filter_map(|at| {
+            let there: Vec<_> = table.rows.iter().filter(|row| row.place == at).collect();
+            let sum = |bytes: fn(&MemoryRow) -> u64| Value::Bytes(signed(there.iter().map(|row| bytes(row)).fold(0, u64::saturating_add)));
+            let cells = vec![
+                total_label(there.len(), "row", "rows"),
+                text(place(at)),
+                Value::Blank,
+                Value::Count(there.iter().map(|row| row.allocations).sum()),
+                sum(|row| row.allocated_bytes),
+                sum(|row| row.freed_bytes),
+                Value::Bytes(there.iter().map(|row| row.net_bytes).fold(0, i64::saturating_add)),
+                // Peaks of different operators happen at different times.
+                Value::Blank,
+            ];
+            (!there.is_empty()).then(|| Row::new(cells))
+        })
+        .collect();
     let mut notes = Vec::new();
     if let Some(peak) = table.peak_allocated_bytes {
         let reserved = table.peak_reserved_bytes.map_or_else(String::new, |r| format!(", reserved {}", bytes(signed(r))));
         notes.push(format!("largest total the device allocator reported: allocated {}{reserved}", bytes(signed(peak))));
     }
-    if table.rows.is_empty() {
-        notes.push(super::NO_MEMORY.to_owned());
-    }
-    Table { noun: "allocations", columns, rows, total: Some(total), hidden: 0, notes }
+    Table { noun: "allocations", columns, rows, totals, hidden: 0, filtered_out: 0, empty: Some(super::NO_MEMORY), notes }
 }

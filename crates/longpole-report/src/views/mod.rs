@@ -32,8 +32,8 @@ fn text(value: &str) -> Value {
 }
 
 /// A total's label.
-fn total_label(rows: usize, noun: &str) -> Value {
-    Value::Text(format!("total of {} {noun}", crate::units::count(rows as u64)))
+fn total_label(rows: usize, one: &str, many: &str) -> Value {
+    Value::Text(format!("total of {} {}", crate::units::count(rows as u64), if rows == 1 { one } else { many }))
 }
 
 fn sum_times<'a, T: 'a>(rows: impl Iterator<Item = &'a T>, time: impl Fn(&T) -> Ns) -> Ns {

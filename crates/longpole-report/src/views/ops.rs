@@ -9,13 +9,13 @@ use crate::table::{Column, Kind, Row, Table, Value};
 pub fn ops(table: &OpTable, by: GroupBy) -> Table {
     let shape = by == GroupBy::Shape;
     let mut columns = vec![
-        Column::new("name", "operator", Kind::Text).at_least(28),
-        Column::new("calls", "calls", Kind::Count),
-        Column::new("self_cpu_ns", "self CPU", Kind::Time).in_unit_of("cpu"),
-        Column::new("cpu_ns", "CPU", Kind::Time).in_unit_of("cpu"),
-        Column::new("self_cuda_ns", "self CUDA", Kind::Time).in_unit_of("cuda").or_absent(NO_DEVICE),
+        Column::new("name", "operator", Kind::Text).at_least(28).not_below(24),
+        Column::new("calls", "calls", Kind::Count).droppable(8),
+        Column::new("self_cpu_ns", "self CPU", Kind::Time).in_unit_of("cpu").droppable(9),
+        Column::new("cpu_ns", "CPU", Kind::Time).in_unit_of("cpu").droppable(7),
+        Column::new("self_cuda_ns", "self CUDA", Kind::Time).in_unit_of("cuda").droppable(10).or_absent(NO_DEVICE),
         Column::new("self_cuda_share_fraction", "share", Kind::Share).droppable(5).or_absent(NO_DEVICE),
-        Column::new("cuda_ns", "CUDA", Kind::Time).in_unit_of("cuda").or_absent(NO_DEVICE),
+        Column::new("cuda_ns", "CUDA", Kind::Time).in_unit_of("cuda").droppable(6).or_absent(NO_DEVICE),
         Column::new("self_cuda_mem_bytes", "self CUDA mem", Kind::Bytes).in_unit_of("cuda mem").droppable(4).or_absent(NO_MEMORY),
         Column::new("cuda_mem_bytes", "CUDA mem", Kind::Bytes).in_unit_of("cuda mem").droppable(3).or_absent(NO_MEMORY),
         Column::new("self_cpu_mem_bytes", "self CPU mem", Kind::Bytes).in_unit_of("cpu mem").droppable(1).or_absent(NO_MEMORY),
@@ -24,8 +24,10 @@ pub fn ops(table: &OpTable, by: GroupBy) -> Table {
     if shape {
         columns.insert(
             1,
+            // Its beginning and end still tell most calls apart, which a few letters of a name do not.
             Column::new("shapes", "input shapes", Kind::Text)
                 .at_least(36)
+                .not_below(16)
                 .or_absent("shapes: not recorded (record_shapes=True records them)"),
         );
     }
@@ -59,7 +61,7 @@ pub fn ops(table: &OpTable, by: GroupBy) -> Table {
     let rows: Vec<_> = table.rows.iter().map(row).collect();
     let cuda = sum(table.rows.iter().map(|r| r.self_cuda_ns));
     let mut total = vec![
-        total_label(rows.len(), "rows"),
+        total_label(rows.len(), "row", "rows"),
         Value::Blank,
         Value::time(sum(table.rows.iter().map(|r| r.self_cpu_ns))),
         Value::Blank,
@@ -76,5 +78,9 @@ pub fn ops(table: &OpTable, by: GroupBy) -> Table {
         total.insert(1, Value::Blank);
     }
     total.resize(columns.len(), Value::Blank);
-    Table { noun: "operators", columns, rows, total: Some(Row::new(total)), hidden: 0, notes: Vec::new() }
+    let mut notes = Vec::new();
+    if matches!(by, GroupBy::Stack(_)) && !table.rows.is_empty() && table.rows.iter().all(|op| op.stack.is_none()) {
+        notes.push("stacks: not recorded (with_stack=True records them)".to_owned());
+    }
+    Table { noun: "operators", columns, rows, totals: vec![Row::new(total)], hidden: 0, filtered_out: 0, empty: None, notes }
 }

@@ -1,5 +1,7 @@
 //! The range table.
 
+use std::collections::HashSet;
+
 use longpole_analysis::RangeRow;
 
 use super::text;
@@ -18,17 +20,19 @@ pub enum RangeLayout {
 pub fn ranges(rows: &[RangeRow], layout: RangeLayout) -> Table {
     const NO_WORK: &str = "GPU times: no device work was launched inside";
     let columns = vec![
-        Column::new("name", "range", Kind::Text).at_least(28),
+        Column::new("name", "range", Kind::Text).at_least(28).not_in_csv(),
+        Column::new("name", "", Kind::Text).in_csv_only(),
         Column::new("parents", "parents", Kind::Text).in_csv_only(),
         Column::new("depth", "depth", Kind::Count).in_csv_only(),
-        Column::new("calls", "calls", Kind::Count),
-        Column::new("cpu_ns", "host", Kind::Time),
+        Column::new("calls", "calls", Kind::Count).droppable(4),
+        Column::new("cpu_ns", "host", Kind::Time).droppable(7),
         Column::new("gpu_span_ns", "GPU span", Kind::Time).in_unit_of("gpu").droppable(3).or_absent(NO_WORK),
-        Column::new("gpu_busy_ns", "GPU busy", Kind::Time).in_unit_of("gpu").or_absent(NO_WORK),
-        Column::new("gpu_idle_ns", "GPU idle", Kind::Time).in_unit_of("gpu").or_absent(NO_WORK),
+        Column::new("gpu_busy_ns", "GPU busy", Kind::Time).in_unit_of("gpu").droppable(6).or_absent(NO_WORK),
+        Column::new("gpu_idle_ns", "GPU idle", Kind::Time).in_unit_of("gpu").droppable(5).or_absent(NO_WORK),
         Column::new("gpu_busy_of_span_fraction", "busy", Kind::Share).droppable(1).or_absent(NO_WORK),
         Column::new("kernels", "kernels", Kind::Count).droppable(2),
     ];
+    let shown: HashSet<(&[String], &str)> = rows.iter().map(|row| (row.parents.as_slice(), row.name.as_str())).collect();
     let body = rows
         .iter()
         .map(|row| {
@@ -37,6 +41,7 @@ pub fn ranges(rows: &[RangeRow], layout: RangeLayout) -> Table {
                     RangeLayout::Tree => text(&row.name),
                     RangeLayout::Paths => text(&path(row)),
                 },
+                text(&row.name),
                 text(&row.parents.join(" / ")),
                 Value::Count(row.parents.len() as u64),
                 Value::Count(row.calls),
@@ -47,10 +52,15 @@ pub fn ranges(rows: &[RangeRow], layout: RangeLayout) -> Table {
                 Value::share(row.gpu_busy_ns, row.gpu_span_ns),
                 Value::Count(row.kernels),
             ];
-            Row { cells, depth: if layout == RangeLayout::Tree { row.parents.len() } else { 0 }, lines: Vec::new() }
+            Row { cells, depth: if layout == RangeLayout::Tree { shown_parents(row, &shown) } else { 0 }, lines: Vec::new() }
         })
         .collect();
-    Table { noun: "ranges", columns, rows: body, total: None, hidden: 0, notes: Vec::new() }
+    Table { noun: "ranges", columns, rows: body, totals: Vec::new(), hidden: 0, filtered_out: 0, empty: None, notes: Vec::new() }
+}
+
+/// How many of the ranges around `row` have a row of their own: one is indented below what is there.
+fn shown_parents(row: &RangeRow, shown: &HashSet<(&[String], &str)>) -> usize {
+    row.parents.iter().enumerate().filter(|(at, name)| shown.contains(&(&row.parents[..*at], name.as_str()))).count()
 }
 
 fn path(row: &RangeRow) -> String {

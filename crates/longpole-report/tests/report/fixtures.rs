@@ -28,7 +28,13 @@ pub(crate) fn fixture(codes: &[(ProblemCode, u64)]) -> Fixture {
     }
     problems.note_time(ProblemCode::StartBeforeLaunch, Ns(1_250));
     Fixture {
-        source: Source { path: "qwen3.json.gz".to_owned(), format: "kineto json.gz".to_owned(), bytes: 1_234_567, events: 23_456 },
+        source: Source {
+            path: "qwen3.json.gz".to_owned(),
+            format: "kineto json.gz".to_owned(),
+            bytes: 1_234_567,
+            compressed: true,
+            events: 23_456,
+        },
         trust: Trust::new(&problems),
         scope: ScopeSpec { range: Some("decode_step".to_owned()), time: Some((Ns(10_000_000), Ns::MAX)), ..ScopeSpec::default() },
     }

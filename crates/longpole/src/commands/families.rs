@@ -9,12 +9,12 @@ use crate::session::Session;
 use crate::sort;
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
-    let order = sort::families(common.sort.as_deref())?;
+    let sorting = sort::families(common.sort.as_deref())?;
     let mut session = Session::open(common)?;
     let mut rows = family_table(&session.index, &session.scope);
     session.analysed();
-    if let Some(order) = order {
-        rows.sort_by(order);
+    if let Some(sorting) = &sorting {
+        rows.sort_by(sorting.order);
     }
     session.filter(&mut rows, |regex, row| regex.is_match(row.family.name()));
     match session.format() {
@@ -22,6 +22,6 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
             rows.truncate(session.limit().unwrap_or(usize::MAX));
             session.print_json(&wire::families(&session.header(), &rows))
         }
-        _ => session.print_table(views::families(&rows)),
+        _ => session.print_table(views::families(&rows), sorting.map(|sorting| sorting.column)),
     }
 }

@@ -9,13 +9,13 @@ use crate::session::Session;
 use crate::sort;
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
-    let order = sort::kernels(common.sort.as_deref())?;
+    let sorting = sort::kernels(common.sort.as_deref())?;
     let mut session = Session::open(common)?;
     let mut rows = kernel_table(&session.index, &session.scope);
     session.analysed();
     let total = rows.iter().map(|row| row.cuda_ns).sum();
-    if let Some(order) = order {
-        rows.sort_by(order);
+    if let Some(sorting) = &sorting {
+        rows.sort_by(sorting.order);
     }
     session
         .filter(&mut rows, |regex, row| regex.is_match(&row.name) || regex.is_match(&row.short_name) || regex.is_match(row.family.name()));
@@ -24,6 +24,6 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
             rows.truncate(session.limit().unwrap_or(usize::MAX));
             session.print_json(&wire::kernels(&session.header(), &rows))
         }
-        _ => session.print_table(views::kernels(&rows, total, common.full_names)),
+        _ => session.print_table(views::kernels(&rows, total, common.full_names), sorting.map(|sorting| sorting.column)),
     }
 }

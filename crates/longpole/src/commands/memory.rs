@@ -9,12 +9,12 @@ use crate::session::Session;
 use crate::sort;
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
-    let order = sort::memory(common.sort.as_deref())?;
+    let sorting = sort::memory(common.sort.as_deref())?;
     let mut session = Session::open(common)?;
     let mut table = memory_table(&session.index, &session.scope);
     session.analysed();
-    if let Some(order) = order {
-        table.rows.sort_by(order);
+    if let Some(sorting) = &sorting {
+        table.rows.sort_by(sorting.order);
     }
     session.filter(&mut table.rows, |regex, row| regex.is_match(&row.name));
     match session.format() {
@@ -22,6 +22,6 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
             table.rows.truncate(session.limit().unwrap_or(usize::MAX));
             session.print_json(&wire::memory(&session.header(), &table))
         }
-        _ => session.print_table(views::memory(&table)),
+        _ => session.print_table(views::memory(&table), sorting.map(|sorting| sorting.column)),
     }
 }

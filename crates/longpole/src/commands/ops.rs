@@ -6,23 +6,26 @@ use longpole_report::{views, wire};
 use crate::args::{Format, OpsArgs};
 use crate::exit::Failure;
 use crate::session::Session;
+use crate::sort;
 
 /// The key that `--sort` names, in torch's spelling.
 pub(super) fn sort_key(asked: Option<&str>) -> Result<Option<SortKey>, Failure> {
     asked.map(|text| text.parse().map_err(Failure::Usage)).transpose()
 }
 
-/// Sorts by the key asked for; by device time if none is, or host time where no device activity was recorded.
-pub(super) fn sort(table: &mut OpTable, asked: Option<SortKey>) {
+/// Sorts by the key asked for, and returns it; by device time if none is, or host time where no device activity was recorded.
+pub(super) fn sort_rows(table: &mut OpTable, asked: Option<SortKey>) -> SortKey {
     let own = if table.self_cuda_total_ns.is_some() { SortKey::default() } else { SortKey::CpuTimeTotal };
-    table.sort(asked.unwrap_or(own));
+    let key = asked.unwrap_or(own);
+    table.sort(key);
+    key
 }
 
 pub(super) fn run(args: &OpsArgs) -> Result<(), Failure> {
     let key = sort_key(args.common.sort.as_deref())?;
     let mut session = Session::open(&args.common)?;
     let mut table = op_table(&session.index, &session.scope, args.by);
-    sort(&mut table, key);
+    let key = sort_rows(&mut table, key);
     session.analysed();
     session.filter(&mut table.rows, |regex, row| regex.is_match(&row.name));
     match session.format() {
@@ -30,6 +33,6 @@ pub(super) fn run(args: &OpsArgs) -> Result<(), Failure> {
             table.rows.truncate(session.limit().unwrap_or(usize::MAX));
             session.print_json(&wire::ops(&session.header(), &table, args.by))
         }
-        _ => session.print_table(views::ops(&table, args.by)),
+        _ => session.print_table(views::ops(&table, args.by), Some(sort::ops_column(key))),
     }
 }

@@ -10,14 +10,14 @@ use crate::session::Session;
 use crate::sort;
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
-    let order = sort::ranges(common.sort.as_deref())?;
+    let sorting = sort::ranges(common.sort.as_deref())?;
     let mut session = Session::open(common)?;
     let mut rows = range_table(&session.index, &session.scope);
     session.analysed();
     // A sorted or filtered list is no tree any more.
-    let layout = if order.is_some() || session.is_filtered() { RangeLayout::Paths } else { RangeLayout::Tree };
-    if let Some(order) = order {
-        rows.sort_by(order);
+    let layout = if sorting.is_some() || session.pattern().is_some() { RangeLayout::Paths } else { RangeLayout::Tree };
+    if let Some(sorting) = &sorting {
+        rows.sort_by(sorting.order);
     }
     session.filter(&mut rows, |regex, row| regex.is_match(&row.name));
     match session.format() {
@@ -25,6 +25,6 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
             rows.truncate(session.limit().unwrap_or(usize::MAX));
             session.print_json(&wire::ranges(&session.header(), &rows))
         }
-        _ => session.print_table(views::ranges(&rows, layout)),
+        _ => session.print_table(views::ranges(&rows, layout), sorting.map(|sorting| sorting.column)),
     }
 }

@@ -1,12 +1,13 @@
 //! `longpole triage`, which is also `longpole FILE`
 
 use longpole_analysis::{Triage, TriageOptions, triage};
-use longpole_report::{report_lines, triage_markdown, triage_text, wire};
+use longpole_report::{Page, report_lines, triage_markdown, triage_text, wire};
 
-use super::ops::{sort, sort_key};
+use super::ops::{sort_key, sort_rows};
 use crate::args::{Format, TriageArgs};
 use crate::exit::Failure;
 use crate::session::Session;
+use crate::sort::ops_column;
 
 /// Operators and ranges on the page when the user does not say.
 const HEAD: usize = 10;
@@ -22,10 +23,12 @@ pub(super) fn run(args: &TriageArgs) -> Result<(), Failure> {
     let is_cut = session.header().trust.notes.iter().any(|note| matches!(note.code, "truncated" | "damaged_compression"));
     let options = TriageOptions { workload: session.shown(args.workload.as_deref()), unprofiled_step: args.unprofiled_step_ms, is_cut };
     let mut result = triage(&session.index, &session.scope, &options);
-    sort(&mut result.ops, key);
+    let key = sort_rows(&mut result.ops, key);
     session.analysed();
-    filter(&session, &mut result);
+    filter(&mut session, &mut result);
     let (header, trace, limit) = (session.header(), session.index.trace(), session.limit_or(HEAD));
+    let pattern = session.pattern();
+    let page = Page { limit, sorted_by: Some(ops_column(key)), filter: pattern.as_deref() };
     if args.report_only {
         session.trust_to_stderr();
         return session.print(&report_lines(&result, header.trust, &session.options));
@@ -35,13 +38,13 @@ pub(super) fn run(args: &TriageArgs) -> Result<(), Failure> {
             truncate(&mut result, limit.unwrap_or(usize::MAX));
             session.print_json(&wire::triage(&header, &result, trace))
         }
-        Format::Markdown => session.print(&triage_markdown(&header, &result, trace, limit)),
-        Format::Text | Format::Csv => session.print(&triage_text(&header, &result, trace, limit, &session.options)),
+        Format::Markdown => session.print(&triage_markdown(&header, &result, trace, &page)),
+        Format::Text | Format::Csv => session.print(&triage_text(&header, &result, trace, &page, &session.options)),
     }
 }
 
 /// `--filter` on every list; totals and report stay those of the scope.
-fn filter(session: &Session<'_>, result: &mut Triage) {
+fn filter(session: &mut Session<'_>, result: &mut Triage) {
     session.filter(&mut result.ops.rows, |regex, row| regex.is_match(&row.name));
     session.filter(&mut result.families, |regex, row| regex.is_match(row.family.name()));
     session.filter(&mut result.kernels, |regex, row| regex.is_match(&row.name) || regex.is_match(&row.short_name));

@@ -1,15 +1,12 @@
 //! The documentation shows real output: every `console` block of `docs/*.md` is run and compared.
 //!
-//! A block holds commands, `$ longpole ARGUMENTS`, each followed by what it prints. `| head -N` and `| tail -n +N` may follow a command, and single quotes keep an argument together; that is all the shell there
+//! A block holds commands, `$ longpole ARGUMENTS`, each followed by what it prints, or `$ export COLUMNS=N`, which holds for the rest of the page and has to come first. `| head -N` and `| tail -n +N` may follow a command, and single quotes keep an argument together; that is all the shell there
 //! is. `LONGPOLE_UPDATE_DOCS=1 cargo test -p longpole --test cli docs` writes the output into the pages; read the change before you commit it.
 
 use std::fs;
 use std::path::PathBuf;
 
 use crate::harness::{command, root};
-
-/// Columns of the pages: what fits beside a sidebar.
-const COLUMNS: &str = "100";
 
 /// Splits at spaces outside single quotes.
 fn words(line: &str) -> Vec<String> {
@@ -28,13 +25,13 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// Runs a command line of a page and returns the lines it prints.
-fn real_output(line: &str) -> Vec<String> {
+fn real_output(line: &str, columns: &str) -> Vec<String> {
     let words = words(line);
     let mut stages = words.split(|word| word == "|");
     let (program, args) = stages.next().and_then(|stage| stage.split_first()).expect("a command");
     assert_eq!(program, "longpole", "only longpole is run: {line}");
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let run = command(&args).env("COLUMNS", COLUMNS).output().expect("the program starts");
+    let run = command(&args).env("COLUMNS", columns).output().expect("the program starts");
     assert_eq!((run.status.code(), String::from_utf8_lossy(&run.stderr).as_ref()), (Some(0), ""), "{line}");
     let text = String::from_utf8(run.stdout).expect("output is UTF-8");
     let mut lines: Vec<String> = text.lines().map(|line| line.trim_end().to_owned()).collect();
@@ -55,6 +52,8 @@ fn real_output(line: &str) -> Vec<String> {
 /// The page as it should be, and how many commands it shows.
 fn with_real_output(page: &str) -> (String, usize) {
     let (mut text, mut commands, mut inside) = (String::new(), 0, false);
+    // What a pipe gets without the variable.
+    let mut columns = "120";
     for line in page.lines() {
         let fence = line.starts_with("```");
         let shown = line.strip_prefix("$ ").filter(|_| inside);
@@ -62,9 +61,12 @@ fn with_real_output(page: &str) -> (String, usize) {
             text.push_str(line);
             text.push('\n');
         }
-        if let Some(shown) = shown {
+        if let Some(said) = shown.and_then(|shown| shown.strip_prefix("export COLUMNS=")) {
+            assert_eq!(commands, 0, "the width is said before anything is shown");
+            columns = said;
+        } else if let Some(shown) = shown {
             commands += 1;
-            for line in real_output(shown) {
+            for line in real_output(shown, columns) {
                 text.push_str(&line);
                 text.push('\n');
             }

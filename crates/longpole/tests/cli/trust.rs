@@ -95,17 +95,29 @@ fn each_trouble_is_counted_and_said() {
     let words = "16.7 % of launches have no device event: device totals are a lower bound (2 of 12)";
     assert_noted(lost, "launch_without_activity", (2, None), "partial", words);
     let before = |events: &mut Events| (0..3).for_each(|at| events.orphan(10 + 2 * at));
-    assert_noted(before, "launched_before_window", (3, None), "noted", "3 × device events were launched before the window");
+    assert_noted(
+        before,
+        "launched_before_window",
+        (3, None),
+        "noted",
+        "device events were launched before the window: their time is counted, their owner is unknown (3 times)",
+    );
     let orphan = |events: &mut Events| events.orphan(700);
-    assert_noted(orphan, "orphan_activity", (1, None), "noted", "1 × device events have no launch in the trace");
+    assert_noted(
+        orphan,
+        "orphan_activity",
+        (1, None),
+        "noted",
+        "device events have no launch in the trace: their time is counted, their owner is unknown (once)",
+    );
     let skewed = |events: &mut Events| events.kernel(3_000, 2_995, 50);
-    assert_noted(skewed, "start_before_launch", (1, Some(5_000)), "noted", "the clocks are skewed (at most 5.0 us)");
+    assert_noted(skewed, "start_before_launch", (1, Some(5_000)), "noted", "the clocks are skewed (once, at most 5.0 us)");
     let overlap = |events: &mut Events| events.kernel(1_050, 1_060, 50);
-    assert_noted(overlap, "stream_overlap", (1, Some(10_000)), "good", "(largest overlap 10.0 us), e.g. gemm");
+    assert_noted(overlap, "stream_overlap", (1, Some(10_000)), "good", "(once, largest overlap 10.0 us), e.g. gemm");
     let impossible = |events: &mut Events| events.kernel(50, 60, 9_000);
-    assert_noted(impossible, "impossible_duration", (1, Some(8_940_000)), "noted", "(largest overrun 8.940 ms), e.g. gemm");
+    assert_noted(impossible, "impossible_duration", (1, Some(8_940_000)), "noted", "(once, largest overrun 8.940 ms), e.g. gemm");
     let clamped = |events: &mut Events| events.event("cpu_op", "aten::add", (9, 9), (30, -3), None);
-    assert_noted(clamped, "negative_duration", (1, None), "noted", "1 × negative durations were read as zero, e.g. aten::add");
+    assert_noted(clamped, "negative_duration", (1, None), "noted", "negative durations were read as zero (once), e.g. aten::add");
     let overhead = |events: &mut Events| events.event("overhead", "Buffer Flush", (-1, 0), (5_000, 2_000), None);
     assert_noted(
         overhead,

@@ -115,11 +115,57 @@ fn limits_shorten_text_and_only_asked_for_json() {
 }
 
 #[test]
+fn narrow_tables_show_what_they_are_sorted_by() {
+    let at_80 = |args: &[&str]| {
+        let output = crate::harness::command(args).env("COLUMNS", "80").output().expect("the program starts");
+        let text = String::from_utf8(output.stdout).expect("output is UTF-8");
+        for line in text.lines().filter(|line| !line.starts_with("source ")) {
+            assert!(line.chars().count() <= 80, "{args:?}: {line}");
+        }
+        text
+    };
+    let (eager, stacks) = (&trace("qwen3_eager"), &trace("qwen3_stack"));
+    let heading = |text: &str| text.lines().skip_while(|line| !line.is_empty()).nth(1).unwrap_or_default().to_owned();
+    assert!(heading(&at_80(&["kernels", eager, "--sort", "max"])).contains(" max"));
+    assert!(heading(&at_80(&["ops", eager, "--sort", "self_cuda_memory_usage"])).contains("self CUDA mem"));
+    assert!(heading(&at_80(&["memory", &trace("bad"), "--sort", "allocations"])).contains("allocations"));
+    assert!(heading(&at_80(&["ranges", eager, "--sort", "kernels"])).contains("kernels"));
+    assert!(heading(&at_80(&["ops", eager, "--by", "shape"])).contains("input shapes"));
+    assert!(at_80(&["ops", stacks, "--by", "stack=3"]).contains(".py("));
+    assert!(at_80(&["ops", eager, "--by", "stack=3"]).contains("stacks: not recorded (with_stack=True records them)"));
+}
+
+#[test]
+fn a_filter_that_matches_nothing_says_so() {
+    let bad = &trace("bad");
+    for command in ["ops", "kernels", "families", "ranges", "memory"] {
+        let out = print(&[command, bad, "--filter", "no such name"]);
+        assert!(out.contains("no row matches --filter (") && !out.contains("in scope") && !out.contains("not recorded"), "{out}");
+    }
+    let page = print(&[bad, "--filter", "no such name"]);
+    assert!(page.contains("applies to the tables") && page.contains("no row matches --filter"), "{page}");
+}
+
+#[test]
+fn kernels_join_with_operators() {
+    let first = |line: &str, at: usize| line.split(',').nth(at).unwrap_or_default().to_owned();
+    let names: Vec<String> = print(&["ops", &trace("bad"), "--csv"]).lines().map(|line| first(line, 0)).collect();
+    let kernels = print(&["kernels", &trace("bad"), "--csv"]);
+    assert!(kernels.lines().next().is_some_and(|head| head.ends_with(",op,other_ops")), "{kernels}");
+    for line in kernels.lines().skip(1) {
+        let op = line.rsplit(',').nth(1).unwrap_or_default();
+        assert!(op.is_empty() || names.iter().any(|name| name == op), "{op}");
+    }
+}
+
+#[test]
 fn help_and_completions() {
     for command in ["triage", "ops", "kernels", "families", "ranges", "memory", "explain", "completions"] {
         let help = print(&[command, "--help"]);
         assert!(help.contains("Examples:") && help.contains("longpole"), "{help}");
     }
+    assert_eq!(print(&["help", "--help"]), print(&["help"]));
+    assert!(print(&["--help"]).contains("--range decode_step"));
     assert!(print(&["--version"]).starts_with("longpole "));
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(print(&["completions", shell]).contains("kernels"), "{shell}");
