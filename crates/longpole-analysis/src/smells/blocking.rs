@@ -15,9 +15,9 @@ pub(super) const BLOCKING_CALL: SmellKind = SmellKind {
     meaning: "A single blocking copy or synchronisation holds the host while nothing runs on the device. No recorded work explains the wait: mostly it is for \
               work that was launched before the recording began, whose events are not in the file.",
     detection: "One call that waits for the device (*Synchronize, *Memcpy*, *Query) takes at least {SHORTEST_START_UP}, and for {BLOCKED_LISTED} of the wall it \
-                waits with no device of its rank busy, work outside the scope included. It leads from {BLOCKED_SHARE} of the wall, unless one operator's \
+                waits in one stretch with no device of its rank busy, work outside the scope included. It leads from {BLOCKED_SHARE} of the wall, unless one operator's \
                 ceiling is higher.",
-    ceiling: "time of the call in which no device of the rank was busy",
+    ceiling: "longest stretch of the call in which no device of the rank was busy",
     fix: "Call torch.cuda.synchronize() before the profiler starts and see whether the wait is still there. If it is, copy with non_blocking=True from and to \
           pinned memory, and read results back later than they are made.",
     find: blocking_call,
@@ -68,7 +68,8 @@ fn blocking_call(facts: &Facts<'_, '_>) -> Option<Found> {
     )
 }
 
-/// How long a call ran while no device of its rank was busy. Work outside the scope counts: it may be what is waited for.
+/// The longest stretch of a call in which no device of its rank was busy: short gaps between kernels are no wait for something else. Work
+/// outside the scope counts: it may be what is waited for.
 fn idle_during(facts: &Facts<'_, '_>, call: usize) -> Ns {
     let trace = facts.trace();
     let rank = trace.thread_rank(trace.api_calls.thread[call]);
@@ -79,5 +80,11 @@ fn idle_during(facts: &Facts<'_, '_>, call: usize) -> Ns {
         .filter(|&row| trace.lane_rank(activities.lane[row]) == rank)
         .map(|row| Interval::new(activities.start[row], activities.dur[row]))
         .collect();
-    IntervalSet::from_unsorted(vec![during]).difference(&IntervalSet::from_unsorted(busy)).total()
+    IntervalSet::from_unsorted(vec![during])
+        .difference(&IntervalSet::from_unsorted(busy))
+        .intervals()
+        .iter()
+        .map(|gap| gap.len())
+        .max()
+        .unwrap_or_default()
 }

@@ -607,6 +607,11 @@ fn one_wait_for_work_that_was_not_recorded_comes_before_a_smaller_operator() {
     assert_eq!((smell.subject.as_str(), number(&smell, "gpu_idle_during_ns")), ("hipMemcpyWithStream", 50 * MS - US));
     assert!(smell.summary.contains("in aten::to") && smell.summary.contains("launched before the window"), "{}", smell.summary);
     assert_eq!(run(blocked(45, 0)).report.next_experiment.code, "blocking_call");
+    // A wait for packed work has many short gaps, none of which it waits for.
+    let mut packed = Sample::new();
+    packed.launch("cudaDeviceSynchronize", 0, 50 * MS);
+    (0..50).for_each(|call| packed.orphan("gemm", call * MS, 800 * US));
+    assert!(find(&run(packed), "blocking_call").is_none());
     let larger = run(blocked(120, 0));
     assert!(find(&larger, "blocking_call").is_some(), "it is still listed");
     assert_eq!(larger.report.next_experiment.code, "one_operator");

@@ -200,7 +200,7 @@ fn rank_text(tables: &Tables<'_, '_>) -> Option<String> {
     }
     let info = trace.ranks.get(*ranks.first()?)?;
     let loaded = u32::try_from(trace.ranks.len()).ok();
-    let size = info.world_size.max(loaded).filter(|&size| size > 1)?;
+    let size = info.world_size.or(loaded).filter(|&size| size > 1)?;
     let backend = info.backend.as_ref().map_or_else(String::new, |backend| format!(" ({})", clip(backend)));
     Some(format!("rank {} of {size}{backend}", info.rank))
 }
