@@ -31,7 +31,7 @@ pub struct Column {
     pub title: &'static str,
     /// What its cells are.
     pub kind: Kind,
-    /// Left out of narrow text in this order, lowest first; `None` always stays. Up to [`Column::LIGHT`] it goes before a name is
+    /// Left out of narrow text in this order, lowest first; `None` always stays. Up to `Column::LIGHT` it goes before a name is
     /// cut to its last.
     pub drop: Option<u8>,
     /// Said once, instead of the column, when none of its cells has a value.

@@ -32,6 +32,10 @@ fn steps(sample: &mut Sample, steps: i64, host: i64, device: i64, kernel: &str) 
 #[test]
 fn nothing_is_empty() {
     assert_eq!(next(Sample::new()).code, "empty");
+    // One event, even of no length, is not nothing.
+    let mut sample = Sample::new();
+    sample.op("aten::mm", 0, 0);
+    assert_ne!(next(sample).code, "empty");
 }
 
 #[test]
@@ -325,6 +329,9 @@ fn a_packed_device_is_judged_by_operator_then_kernel_then_family() {
     let experiment = next(mixed(&parts));
     assert_eq!(experiment.code, "top_family");
     assert!(experiment.text.contains("gemm/gemv takes 100 % of its time"), "{}", experiment.text);
+    // The same work of one operator is that operator's.
+    let parts: Vec<(&str, &str, i64)> = many.iter().map(|(kernel, _)| (kernel.as_str(), "aten::mm", 10)).collect();
+    assert_eq!(next(mixed(&parts)).code, "one_operator");
 }
 
 #[test]
@@ -335,6 +342,13 @@ fn work_of_no_length_has_no_experiment_but_to_record() {
         sample.launch("cudaLaunchKernel", call, 1).kernel("gemm", 100, 0);
     }
     assert_eq!(next(sample).code, "record");
+    // One nanosecond of it is enough to look at.
+    let mut sample = Sample::new();
+    for call in 0..20 {
+        sample.op("aten::mm", call, 1);
+        sample.launch("cudaLaunchKernel", call, 1).kernel("gemm", 100, i64::from(call == 19));
+    }
+    assert_ne!(next(sample).code, "record");
 }
 
 #[test]
