@@ -11,6 +11,9 @@ use anyhow::{Context, Result, bail, ensure};
 use jsonschema::Validator;
 use serde_json::Value;
 
+/// Command lines that read no trace. `--json` is added at the end.
+const COMMANDS_ALONE: [&[&str]; 2] = [&["explain"], &["explain", "host_bound"]];
+
 /// Command lines whose output is checked on every trace. The trace and `--json --quiet` are added at the end.
 const COMMANDS: [&[&str]; 8] = [
     &["triage"],
@@ -52,17 +55,16 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let mut complaints = Vec::new();
     let mut seen = BTreeSet::new();
     let mut documents = 0;
-    for trace in &traces {
-        for command in COMMANDS {
-            let name = format!("longpole {} {}", command.join(" "), trace.display());
-            match output(&binary, command, trace).and_then(|document| check(&schemas, &document)) {
-                Ok((schema, faults)) => {
-                    complaints.extend(faults.into_iter().map(|fault| format!("{name}: {fault}")));
-                    seen.insert(schema);
-                    documents += 1;
-                }
-                Err(error) => complaints.push(format!("{name}: {error:#}")),
+    let of_traces = traces.iter().flat_map(|trace| COMMANDS.map(|command| (command, Some(trace.as_path()))));
+    for (command, trace) in of_traces.chain(COMMANDS_ALONE.map(|command| (command, None))) {
+        let name = format!("longpole {} {}", command.join(" "), trace.unwrap_or(Path::new("")).display());
+        match output(&binary, command, trace).and_then(|document| check(&schemas, &document)) {
+            Ok((schema, faults)) => {
+                complaints.extend(faults.into_iter().map(|fault| format!("{name}: {fault}")));
+                seen.insert(schema);
+                documents += 1;
             }
+            Err(error) => complaints.push(format!("{name}: {error:#}")),
         }
     }
     complaints.extend(schemas.keys().filter(|name| !seen.contains(*name)).map(|name| format!("no document of {name} was checked")));
@@ -113,11 +115,13 @@ fn compile(schema: &Value) -> Result<(String, Validator)> {
     Ok((name.to_owned(), validator))
 }
 
-fn output(binary: &Path, command: &[&str], trace: &Path) -> Result<Value> {
+fn output(binary: &Path, command: &[&str], trace: Option<&Path>) -> Result<Value> {
+    let quiet = trace.map(|_| "--quiet");
     let result = Command::new(binary)
         .args(command)
-        .arg(trace)
-        .args(["--json", "--quiet"])
+        .args(trace)
+        .arg("--json")
+        .args(quiet)
         .stdin(Stdio::null())
         .output()
         .with_context(|| format!("cannot start {}", binary.display()))?;
