@@ -53,7 +53,7 @@ fn resolve_escapes(text: &str) -> String {
     out
 }
 
-/// `uXXXX` or a surrogate pair `uXXXX\uXXXX`; a lone surrogate becomes a replacement character.
+/// `u` and four hex digits, or a surrogate pair of two such escapes; a lone surrogate becomes a replacement character.
 fn unicode_escape(text: &str) -> Option<(char, usize)> {
     let unit = |at: usize| u32::from_str_radix(text.get(at..at + 4)?, 16).ok();
     let high = unit(1)?;
