@@ -127,6 +127,9 @@ fn totals_lines(totals: &Totals, trace: &Trace) -> Vec<Line> {
     let share = totals.gpu_busy_fraction.map(|f| format!("{} % of wall{times}", percent(f)));
     lines.push(line("GPU busy", show(busy), asides([share, Some(plural(totals.launches, "launch", "launches"))])));
     lines.push(line("GPU idle", show(totals.gpu_idle_ns), format!("between the first and the last device work{summed}")));
+    if let Some(outside) = totals.gpu_outside_ns.filter(|&outside| outside > Ns::ZERO) {
+        lines.push(line("GPU elsewhere", time(outside), format!("busy with work from outside the scope{summed}")));
+    }
     let of_busy = |part: Option<Ns>| of(part, busy.unwrap_or(Ns::ZERO), "busy");
     lines.push(line(
         "  kernels",
