@@ -85,6 +85,11 @@ fn look(facts: &Facts<'_, '_>) -> String {
     })
 }
 
+/// What was seen of idle time, and where a step was timed without the profiler, how much of it is left.
+fn under_profiler(facts: &Facts<'_, '_>, text: String) -> String {
+    if facts.plain.is_some() { format!("under the profiler: {text}{}", facts.unprofiled_idle()) } else { text }
+}
+
 fn kernels_packed(facts: &Facts<'_, '_>) -> Answer {
     if facts.tables.totals.devices.is_empty() {
         return no_device(facts);
@@ -148,7 +153,9 @@ fn kernels_packed(facts: &Facts<'_, '_>) -> Answer {
         );
         ("gaps_after_launch", text)
     };
-    Answer::new(verdict, text)
+    let is_packed_without = facts.calibration.as_ref().and_then(|known| known.busy_fraction).is_some_and(|busy| busy >= PACKED_SHARE.value);
+    let verdict = if verdict != "packed" && facts.plain.is_some() && is_packed_without { "packed_without_profiler" } else { verdict };
+    Answer::new(verdict, under_profiler(facts, text))
         .fact("gpu_busy_ns", busy)
         .fact("gpu_span_ns", span)
         .fact("gpu_busy_of_span_fraction", fraction(busy, span))
@@ -194,7 +201,7 @@ fn host_and_gpu(facts: &Facts<'_, '_>) -> Answer {
     } else {
         ("aligned", format!("they mostly line up: the host works with the GPU empty for {alone}{listed}"))
     };
-    Answer::new(verdict, text)
+    Answer::new(verdict, under_profiler(facts, text))
         .fact("host_busy_ns", host.total)
         .fact("host_busy_gpu_empty_ns", host.idle)
         .fact("host_busy_gpu_empty_fraction", facts.host_share(host.idle))

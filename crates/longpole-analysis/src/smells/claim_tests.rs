@@ -132,6 +132,11 @@ fn a_timed_step_takes_the_profilers_part_out_of_every_ceiling() {
     let packed = with(3_000, Some(3_020));
     assert!(find(&packed, "host_bound").is_none(), "{:#?}", packed.smells);
     assert_eq!(packed.report.next_experiment.code, "one_operator");
+    assert_eq!(answer(&packed, "kernels_packed").0, "packed_without_profiler");
+    assert!(packed.host_clock.as_ref().is_some_and(|clock| clock.note.contains("host_bound is not listed")), "{:?}", packed.host_clock);
+    for text in [answer(&packed, "kernels_packed").1, answer(&packed, "host_and_gpu").1, &packed.report.top_host_cost] {
+        assert!(text.contains("under the profiler"), "{text}");
+    }
     // At half the profiled step the device idles as much as it is busy.
     let half = with(3_000, Some(6_000));
     let smell = find(&half, "host_bound").expect("half of the step is idle");

@@ -5,6 +5,7 @@ use longpole_trace::{ActivityId, Interval, IntervalSet, Ns, StrId, ThreadId, Tra
 use super::{Ceiling, Evidence};
 use crate::host_pace::HostPace;
 use crate::index::Owner;
+use crate::phrases::{percent, percent_of};
 use crate::steps::Steps;
 use crate::totals::DeviceTotals;
 use crate::triage::{Calibration, Tables};
@@ -182,6 +183,22 @@ impl<'a, 't> Facts<'a, 't> {
     pub(crate) fn steady_host_ceiling(&self, time: Ns) -> Option<Ceiling> {
         let of_all = self.plain.map(|plain| Ns(plain.idle.get().saturating_mul(self.ranks.max(1) as i64)));
         self.plain_ceiling(of_all.map_or(time, |idle| time.min(idle)), self.ranks)
+    }
+
+    /// How busy devices are in their span, for a sentence. Of a step that was timed without the profiler it is known that this is not all.
+    pub(crate) fn busy_of_span(&self) -> Option<String> {
+        let profiled = if self.plain.is_some() { " under the profiler" } else { "" };
+        Some(format!("{} of its span{profiled}", percent(self.busy, self.span)?))
+    }
+
+    /// How much devices idle without the profiler, said after what was seen under it.
+    pub(crate) fn unprofiled_idle(&self) -> String {
+        let calibration = self.calibration.as_ref().filter(|_| self.plain.is_some());
+        let said = calibration.and_then(|calibration| {
+            let idle = percent_of(1.0 - calibration.busy_fraction?);
+            Some(format!("; without the profiler the GPU idles {idle} of a {}", self.clip(&calibration.step)))
+        });
+        said.unwrap_or_default()
     }
 
     /// How many ranks are in scope.

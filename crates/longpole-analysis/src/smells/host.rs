@@ -29,8 +29,7 @@ fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
     if !STARVED_LISTED.is_met(pace.starved, pace.span) || facts.tables.totals.host_ops == 0 {
         return None;
     }
-    // A timed step says how much of the idle time is the profiler's.
-    let plain = facts.plain.map(|plain| (plain.left(pace.starved), pace.busy + plain.left(pace.span - pace.busy)));
+    let plain = unprofiled(facts);
     let (starved, span) = plain.unwrap_or((pace.starved, pace.span));
     if !STARVED_LISTED.is_met(starved, span) {
         return None;
@@ -85,6 +84,19 @@ fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
         .fact("range_gpu_busy_ns", typical.as_ref().map(|typical| typical.busy))
         .leading(STARVED_SHARE.is_met(starved, span)),
     )
+}
+
+/// Time without launches, and the span, that a timed step leaves of what was recorded: the rest is the profiler's.
+fn unprofiled(facts: &Facts<'_, '_>) -> Option<(Ns, Ns)> {
+    let pace = facts.host_pace;
+    facts.plain.map(|plain| (plain.left(pace.starved), pace.busy + plain.left(pace.span - pace.busy)))
+}
+
+/// Whether a run that looks host-bound is not so without the profiler, as a timed step has it.
+pub(crate) fn is_profilers(facts: &Facts<'_, '_>) -> bool {
+    let pace = facts.host_pace;
+    let is_met = |(starved, span): (Ns, Ns)| STARVED_LISTED.is_met(starved, span);
+    facts.tables.totals.host_ops > 0 && is_met((pace.starved, pace.span)) && unprofiled(facts).is_some_and(|plain| !is_met(plain))
 }
 
 /// What one instance of a range costs, on the median of each.

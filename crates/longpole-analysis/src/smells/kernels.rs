@@ -68,11 +68,11 @@ fn many_tiny_kernels(facts: &Facts<'_, '_>) -> Option<Found> {
             && !matches!(trace.activities.kind[row], longpole_trace::ActivityKind::Memcpy | longpole_trace::ActivityKind::Memset)
     });
     let summary = format!(
-        "{}{launched}, median {}; those under 5 us take {} of kernel time, the GPU is busy {} of its span",
+        "{}{launched}, median {}; those under 5 us take {} of kernel time, the GPU is busy {}",
         counted(totals.kernels, "kernel"),
         time(evidence.median_kernel_ns),
         percent(evidence.small_kernels_ns, kernel_time)?,
-        percent(facts.busy, facts.span)?
+        facts.busy_of_span()?
     );
     let next = format!("fuse{} neighbours, then count kernels per step", family.map_or_else(String::new, |family| format!(" {family}")));
     Some(
@@ -140,8 +140,8 @@ fn top_family(facts: &Facts<'_, '_>) -> Option<Found> {
     let family = facts.tables.families.first()?;
     let kernel = facts.tables.kernels.iter().find(|row| row.family == family.family)?;
     let summary = format!(
-        "the GPU is busy {} of its span; {} takes {} of its time, {} ({}) the most",
-        percent(facts.busy, facts.span)?,
+        "the GPU is busy {}; {} takes {} of its time, {} ({}) the most",
+        facts.busy_of_span()?,
         family.family.name(),
         percent(family.self_cuda_ns, facts.device_time)?,
         facts.clip_kernel(&kernel.short_name),

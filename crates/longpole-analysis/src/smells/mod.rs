@@ -16,7 +16,7 @@ mod copies;
 mod evidence;
 mod explain;
 mod facts;
-mod host;
+pub(crate) mod host;
 mod kernels;
 mod operators;
 mod profiler;

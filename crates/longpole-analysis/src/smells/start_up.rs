@@ -74,7 +74,7 @@ fn long_call(facts: &Facts<'_, '_>, call: &LongCall) -> Found {
         format!(", {} of it{}", time(*idle_ns), facts.with_idle())
     };
     let summary =
-        format!("one call of {}{place}{others} takes {} of {} wall{idle}: {what}", facts.clip(name), time(*self_ns), time(facts.wall),);
+        format!("one call of {}{place}{others} takes {} of {} wall{idle}: {what}", facts.clip(name), time(*self_ns), time(facts.wall));
     Found::new(name.as_str(), summary, next)
         .covering(facts.host_share(*self_ns))
         .at_most(facts.host_ceiling(*idle_ns))

@@ -284,7 +284,7 @@ fn shape_churn(facts: &Facts<'_, '_>) -> Option<Found> {
     Some(
         Found::new(name, summary, "keep shapes fixed (a preallocated cache, padding to buckets), then count distinct shapes per step")
             .covering(facts.host_share(calls.total))
-            .at_most(facts.host_ceiling(calls.idle))
+            .at_most(facts.steady_host_ceiling(calls.idle))
             .fact("operators", known.len() as u64)
             .fact("new_shapes", subject.fresh)
             .fact("steps_with_new_shapes", subject.fresh_steps)

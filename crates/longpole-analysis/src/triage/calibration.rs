@@ -4,7 +4,7 @@ use longpole_trace::Ns;
 
 use super::Tables;
 use crate::phrases::{percent_of, time};
-use crate::smells::{Evidence, Facts};
+use crate::smells::{Evidence, Facts, host};
 use crate::steps::{Instance, Steps, median, median_length};
 
 /// A step timed without a profiler against the same step in the trace.
@@ -95,10 +95,11 @@ fn told(facts: &Facts<'_, '_>, calibration: &Calibration) -> String {
             format!("{head}; but its GPU work alone takes {}, so the time given is not that of this step", time(*busy))
         }
         (Some(busy), Some(fraction)) => format!(
-            "{head}; its {} of GPU work fill {} of the unprofiled step, so the GPU idles {} of it, and what the suspects could win is restated by that",
+            "{head}; its {} of GPU work fill {} of the unprofiled step, so the GPU idles {} of it, and what the suspects could win is restated by that{}",
             time(*busy),
             percent_of(*fraction),
-            percent_of(1.0 - fraction)
+            percent_of(1.0 - fraction),
+            if host::is_profilers(facts) { " (host_bound is not listed: the idle time is the profiler's)" } else { "" }
         ),
         _ => head,
     }

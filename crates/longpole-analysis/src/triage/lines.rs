@@ -9,7 +9,7 @@ use crate::families::Family;
 use crate::ops::{OpRow, OpRowKind};
 use crate::phrases::{clip, count, counted, list, percent, percent_of, time};
 use crate::ranges::{RangeRow, is_users, wrapping};
-use crate::smells::Evidence;
+use crate::smells::{Evidence, Facts};
 
 /// What ran, as far as ranges, shapes and launches say.
 pub(super) fn workload(tables: &Tables<'_, '_>, evidence: &Evidence) -> String {
@@ -343,8 +343,9 @@ fn main_family(tables: &Tables<'_, '_>, row: &OpRow) -> Option<Family> {
 }
 
 /// What holds the host.
-pub(super) fn top_host_cost(tables: &Tables<'_, '_>, evidence: &Evidence) -> String {
+pub(super) fn top_host_cost(facts: &Facts<'_, '_>) -> String {
     const SHOWN: usize = 3;
+    let (tables, evidence) = (facts.tables, facts.evidence);
     let totals = tables.totals;
     let mut parts = Vec::new();
     if is_empty(tables) {
@@ -359,7 +360,8 @@ pub(super) fn top_host_cost(tables: &Tables<'_, '_>, evidence: &Evidence) -> Str
             } else {
                 String::new()
             };
-            parts.push(format!("GPU idle {} of its span{gap}", percent(idle, span).unwrap_or_default()));
+            let profiled = if facts.plain.is_some() { " under the profiler" } else { "" };
+            parts.push(format!("GPU idle {} of its span{profiled}{gap}", percent(idle, span).unwrap_or_default()));
         }
         (None, _) if tables.is_cut => parts.push("the file was cut".to_owned()),
         (None, _) => parts.push(no_device(tables).to_owned()),

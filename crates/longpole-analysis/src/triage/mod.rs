@@ -174,7 +174,7 @@ pub fn triage(index: &TraceIndex<'_>, scope: &Scope, options: &TriageOptions) ->
         workload: options.workload.as_deref().map_or_else(|| lines::workload(&tables, &evidence), one_line),
         hardware: lines::hardware(&hardware, if is_amd(index.trace()) { "HIP" } else { "CUDA" }, is_cut),
         top_cuda_time: lines::top_cuda_time(&tables),
-        top_host_cost: lines::top_host_cost(&tables, &evidence),
+        top_host_cost: lines::top_host_cost(&facts),
         next_experiment: NextExperiment { code: suspects.next_code, text: suspects.next_text },
     };
     let smells = suspects.smells;
