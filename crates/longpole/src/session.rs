@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use longpole_analysis::{Scope, ScopeSpec, TraceIndex};
 use longpole_ingest::{ImportOptions, Imported, Input, Progress, import};
 use longpole_report::{
-    Grade, Header, Note, Source, Table, TextOptions, Trust, csv, markdown, markdown_header, redact, redact_problems, redact_string,
+    Grade, Header, Source, Table, TextOptions, Trust, csv, markdown, markdown_header, redact, redact_problems, redact_string,
     redact_trace, text, text_header, text_trust, wire,
 };
 use longpole_trace::{ProblemCode, Severity};
@@ -157,12 +157,15 @@ impl<'a> Session<'a> {
         self.end()
     }
 
-    /// Says on standard error how far output can be trusted that has no place for it.
+    /// Says on standard error how far output can be trusted that has no place for it. Of a good trace only what host times are worth.
     pub(crate) fn trust_to_stderr(&self) {
-        let is_caveat = |note: &Note| note.code == ProblemCode::CpuBound.describe().0;
-        if (self.trust.grade != Grade::Good || self.trust.notes.iter().any(is_caveat)) && !self.common.quiet {
+        let mut trust = self.trust.clone();
+        if trust.grade == Grade::Good {
+            trust.notes.retain(|note| note.code == ProblemCode::CpuBound.describe().0);
+        }
+        if !trust.notes.is_empty() && !self.common.quiet {
             let plain = TextOptions { color: false, wrap: false, ..self.options };
-            complain(text_trust(&self.trust, &plain).trim_end());
+            complain(text_trust(&trust, &plain).trim_end());
         }
     }
 
