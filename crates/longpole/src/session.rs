@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use longpole_analysis::{Scope, ScopeSpec, TraceIndex};
 use longpole_ingest::{ImportOptions, Imported, Input, Progress, import};
 use longpole_report::{
-    Grade, Header, Source, Table, TextOptions, Trust, csv, markdown, markdown_header, redact, redact_problems, redact_string,
-    redact_trace, text, text_header, text_trust, wire,
+    Grade, Header, Source, Table, TextOptions, Trust, csv, markdown, markdown_header, redact, redact_problems, redact_string, redact_trace,
+    text, text_header, text_trust, wire,
 };
 use longpole_trace::{ProblemCode, Severity};
 use regex::Regex;

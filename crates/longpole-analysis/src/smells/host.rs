@@ -80,8 +80,9 @@ fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
         .fact("launches", facts.tables.totals.launches)
         .fact("range", typical.as_ref().map(|typical| typical.name))
         .fact("range_calls", typical.as_ref().map(|typical| typical.calls))
-        .fact("range_host_ns", typical.as_ref().map(|typical| typical.host))
-        .fact("range_gpu_busy_ns", typical.as_ref().map(|typical| typical.busy))
+        .fact("host_per_call_ns", typical.as_ref().map(|typical| typical.host))
+        .fact("gpu_busy_per_call_ns", typical.as_ref().map(|typical| typical.busy))
+        .fact("kernels_per_call", typical.as_ref().map(|typical| typical.kernels))
         .leading(STARVED_SHARE.is_met(starved, span)),
     )
 }
@@ -108,7 +109,7 @@ struct Typical<'a> {
     kernels: u64,
 }
 
-/// The step, if steps launch anything; else the range in which most host time passes beyond the device time it causes.
+/// The step, if it takes longer on the host than on the device; else the range in which most host time passes beyond the device time it causes.
 fn typical<'a>(facts: &'a Facts<'_, '_>) -> Option<Typical<'a>> {
     let steps = facts.steps.as_ref().and_then(|steps| {
         let instances = steps.steady(&facts.evidence.profiler);
@@ -121,9 +122,11 @@ fn typical<'a>(facts: &'a Facts<'_, '_>) -> Option<Typical<'a>> {
             busy: median(instances.iter().map(|instance| work(instance).busy_ns.unwrap_or_default()))?,
             kernels,
         })
+        .filter(|step| step.host > step.busy)
     });
     steps.or_else(|| {
-        let matters = |row: &&RangeRow| row.kernels > 0 && is_users(&row.name) && fraction(row.cpu_ns, facts.wall) >= 0.3;
+        let is_step = |row: &RangeRow| facts.steps.as_ref().is_some_and(|steps| steps.name == row.name);
+        let matters = |row: &&RangeRow| row.kernels > 0 && is_users(&row.name) && !is_step(row) && fraction(row.cpu_ns, facts.wall) >= 0.3;
         let excess = |row: &&RangeRow| row.cpu_ns - row.gpu_busy_ns.unwrap_or_default();
         let row = facts.tables.ranges.iter().filter(matters).max_by_key(excess)?;
         let calls = i64::try_from(row.calls).ok().filter(|&calls| calls > 0)?;

@@ -156,8 +156,8 @@ fn the_report_alone_carries_its_grade_and_says_why_on_standard_error() {
     assert!(partial.stderr.contains("9.1 % of launches"), "{}", partial.stderr);
 }
 
-#[test]
-fn a_cpu_bound_window_is_said_to_be_so_by_every_command() {
+/// Four steps in which the device waits for each launch.
+fn cpu_bound() -> Events {
     let mut events = Events::default();
     for step in 0..4 {
         events.event("user_annotation", "decode_step", (9, 9), (step * 5_000, 5_000), None);
@@ -167,8 +167,14 @@ fn a_cpu_bound_window_is_said_to_be_so_by_every_command() {
             events.kernel(at + 300, at + 320, 50);
         }
     }
-    let text = events.text();
+    events
+}
+
+#[test]
+fn a_cpu_bound_window_is_said_to_be_so_by_every_command() {
     const CAVEAT: &str = "the window is CPU-bound, and profiling inflates host time, typically 1.2 to 3 times";
+    let events = cpu_bound();
+    let text = events.text();
     let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     for command in ["triage", "ops", "kernels", "families", "ranges"] {
         let run = |more: &[&str]| run_with(&[&[command, "-"], more].concat(), text.as_bytes());
@@ -197,15 +203,7 @@ fn a_cpu_bound_window_is_said_to_be_so_by_every_command() {
 
 #[test]
 fn a_timed_step_is_told_beside_the_report_too() {
-    let mut events = Events::default();
-    for step in 0..4 {
-        events.event("user_annotation", "decode_step", (9, 9), (step * 5_000, 5_000), None);
-        for at in 0..10 {
-            let at = step * 5_000 + at * 500;
-            events.event("cpu_op", "aten::mm", (9, 9), (at, 400), None);
-            events.kernel(at + 300, at + 320, 50);
-        }
-    }
+    let events = cpu_bound();
     let run = read(&events.text(), &["--report-only", "--unprofiled-step-ms", "0.51"]);
     assert!(run.stderr.contains("5.0 ms under the profiler and 510.0 us without"), "{}", run.stderr);
     assert!(!run.stderr.contains("give triage its length") && !run.stdout.contains("host-bound"), "{}{}", run.stderr, run.stdout);
