@@ -49,8 +49,10 @@ fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
     let profiler = if facts.trace().recorded.stacks { "profiler and stacks included" } else { "profiler included" };
     let subject = typical.as_ref().map_or_else(
         || {
+            // Of a part of the span the launches are not counted.
             let launches = counted(facts.tables.totals.launches, "launch");
-            format!("{launches} in {} ({profiler}) for {} of GPU", time(facts.span), time(facts.busy))
+            let launches = if pace.is_without_first { String::new() } else { format!("{launches} in ") };
+            format!("{launches}{} ({profiler}) for {} of GPU", time(pace.span), time(pace.busy))
         },
         |Typical { name, calls, host, busy, kernels }| {
             let median = if *calls > 2 { " on the median" } else { "" };
