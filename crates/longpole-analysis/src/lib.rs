@@ -18,6 +18,7 @@ mod scope;
 mod short_name;
 mod smells;
 mod sort;
+mod steps;
 mod stream_health;
 mod totals;
 mod triage;
@@ -35,6 +36,10 @@ pub use scope::{Scope, ScopeError, ScopeSpec};
 pub use short_name::{MAX_CHARS as SHORT_NAME_MAX_CHARS, short_name};
 pub use smells::{Ceiling, Explanation, Fact, FactValue, Smell, THRESHOLDS, Threshold, Unit, explain, explanations};
 pub use sort::SortKey;
+pub use steps::{
+    Culprit, FoundBy, LayerKind, LayerStructure, LeftOut, Part, RoleSource, SlowStep, Step, StepGroup, StepLayer, StepNote, StepOptions,
+    StepRow, StepTable, StripLayer, Why,
+};
 pub use stream_health::{Finding, StreamHealth};
 pub use totals::{DeviceTotals, Totals, totals};
 pub use triage::{Calibration, Hardware, HardwareDevice, HostClock, NextExperiment, Report, Triage, TriageOptions, triage};
