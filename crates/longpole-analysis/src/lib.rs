@@ -38,7 +38,7 @@ pub use smells::{Ceiling, Explanation, Fact, FactValue, Smell, THRESHOLDS, Thres
 pub use sort::SortKey;
 pub use steps::{
     Culprit, FoundBy, LayerKind, LayerStructure, LeftOut, Part, RoleSource, SlowStep, Step, StepGroup, StepLayer, StepNote, StepOptions,
-    StepRow, StepTable, StripLayer, Why,
+    StepRow, StepTable, StripLayer, Why, step_table,
 };
 pub use stream_health::{Finding, StreamHealth};
 pub use totals::{DeviceTotals, Totals, totals};

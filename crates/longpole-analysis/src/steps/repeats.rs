@@ -59,6 +59,13 @@ impl Block {
         self.bounds.last().map_or(0, |&at| at as usize)
     }
 
+    /// What blocks of the same layers have in common, wherever their boundaries are.
+    pub(super) fn class(&self) -> Vec<u32> {
+        let mut symbols = self.pattern.clone();
+        symbols.sort_unstable();
+        symbols
+    }
+
     pub(super) fn layers(&self) -> usize {
         self.bounds.len().saturating_sub(1)
     }

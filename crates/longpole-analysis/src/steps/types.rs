@@ -242,7 +242,7 @@ pub struct StepLayer {
 /// A step that is left out, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The step. It has rows and layers only if it was like the group ([`Why::Slow`]).
+    /// The step, without rows and layers.
     pub step: Step,
     /// Why.
     pub why: Why,

@@ -71,7 +71,7 @@ proptest! {
             symbols.extend((0..9).map(|at| 1_000 + at));
             for _ in 0..layers {
                 for &symbol in &layer {
-                    match random.below(150) {
+                    match random.below(400) {
                         0 if noise > 0 => {}
                         1 if noise > 0 => symbols.extend([symbol, 2_000 + random.below(5) as u32]),
                         2 if noise > 0 => symbols.push(3_000),
