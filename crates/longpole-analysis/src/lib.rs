@@ -4,6 +4,7 @@
 //! where the trace came from. To add one, add a file here with its result types and one function, and re-export them.
 
 mod families;
+mod idle;
 mod index;
 mod kernels;
 mod memory;
@@ -24,6 +25,7 @@ mod triage;
 mod vendor;
 
 pub use families::{Family, FamilyRow, family_table};
+pub use idle::{CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, IdleCause, IdlePiece, IdleTable, Queue, QueueSample, RangeIdle};
 pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex};
 pub use kernels::{KernelOwner, KernelRow, kernel_table};
 pub use memory::{MemoryRow, MemoryTable, memory_table};
