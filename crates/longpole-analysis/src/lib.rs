@@ -25,7 +25,10 @@ mod triage;
 mod vendor;
 
 pub use families::{Family, FamilyRow, family_table};
-pub use idle::{CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, IdleCause, IdlePiece, IdleTable, Queue, QueueSample, RangeIdle};
+pub use idle::{
+    CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, IdleCause, IdlePiece, IdleTable, Queue, QueueSample, RangeIdle, idle_pieces,
+    idle_table,
+};
 pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex};
 pub use kernels::{KernelOwner, KernelRow, kernel_table};
 pub use memory::{MemoryRow, MemoryTable, memory_table};

@@ -22,13 +22,18 @@ pub struct ProfilerOverhead {
     pub longest: StrId,
 }
 
+/// Whether an overhead record is about the profiler itself, and not the program.
+pub(crate) fn is_profilers_own(name: &str) -> bool {
+    !OF_THE_PROGRAM.iter().any(|part| name.contains(part))
+}
+
 /// The bookkeeping inside the window of a trace; `None` if there was none.
 pub fn profiler_overhead(trace: &Trace) -> Option<ProfilerOverhead> {
     let (first, last) = trace.window.bounds()?;
     let overheads = &trace.overheads;
     let inside = |row: usize| {
         let name = trace.strings.get(overheads.name[row]);
-        if OF_THE_PROGRAM.iter().any(|part| name.contains(part)) {
+        if !is_profilers_own(name) {
             return None;
         }
         let whole = Interval::new(overheads.start[row], overheads.dur[row]);

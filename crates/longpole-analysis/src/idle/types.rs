@@ -229,7 +229,7 @@ pub struct DeviceIdle {
     pub causes: Vec<CauseRow>,
     /// The queue.
     pub queue: Queue,
-    /// The queue over time: slices of equal length, at most [`DeviceIdle::SAMPLES`].
+    /// The queue over time: slices of equal length, at most [`DeviceIdle::SAMPLES`], fewer for a device with few activities.
     pub queue_over_time: Vec<QueueSample>,
 }
 

@@ -29,9 +29,10 @@ mod waiting;
 use longpole_trace::Ns;
 use rayon::prelude::*;
 
-pub(crate) use evidence::Evidence;
+pub(crate) use evidence::{Evidence, manages_memory};
 pub use explain::{Explanation, explain, explanations};
 pub(crate) use facts::Facts;
+pub(crate) use start_up::{compiles, is_compiler_frame, is_loading_overhead, loads};
 pub(crate) use thresholds::{CRITICAL_COPY_SHARE, DENSE_SHARE, HOST_ALONE_SHARE, PACKED_SHARE};
 pub use thresholds::{THRESHOLDS, Threshold, Unit};
 
