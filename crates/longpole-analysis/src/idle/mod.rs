@@ -109,3 +109,8 @@ fn look_at_gaps(index: &TraceIndex<'_>, gaps: &Gaps, overheads: &Overheads, foun
         host.run(ThreadId::from_index(thread), queries, found);
     }
 }
+
+#[cfg(test)]
+mod naive;
+#[cfg(test)]
+mod tests;

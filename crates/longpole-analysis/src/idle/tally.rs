@@ -110,8 +110,14 @@ impl<'a, 't> Tally<'a, 't> {
     /// What happens during a launch call: launching, unless the profiler or a loader is at work.
     fn during_launch(&mut self, gap: u32, call: ApiCallId, frame: HostFrame, from: Ns, to: Ns) {
         let trace = self.index.trace();
-        let is_graph = trace.strings.get(trace.api_calls.name[call.index()]).contains("GraphLaunch");
-        let launching = (if is_graph { IdleCause::GraphLaunch } else { IdleCause::LaunchLatency }, frame);
+        let cause = if trace.strings.get(trace.api_calls.name[call.index()]).contains("GraphLaunch") {
+            IdleCause::GraphLaunch
+        } else if self.gaps.all[gap as usize].loads_code {
+            IdleCause::CompileOrLoad
+        } else {
+            IdleCause::LaunchLatency
+        };
+        let launching = (cause, frame);
         let mut now = from;
         while now < to {
             let next = to.min(self.overheads.next_change(now));
