@@ -55,11 +55,14 @@ pub(super) struct Sweep<'a> {
     active: Vec<usize>,
     /// Those with no open instance inside.
     innermost: Vec<usize>,
+    /// What was launched inside each instance, device by device.
+    extents: &'a mut Vec<(u32, DeviceId, Interval)>,
 }
 
 impl<'a> Sweep<'a> {
-    pub(super) fn new(instances: &'a mut [Instance], order: &'a [u32]) -> Self {
-        Self { instances, order, open: vec![Open::default(); order.len()], active: Vec::new(), innermost: Vec::new() }
+    /// First start to last end of what each instance launched on a device go to `extents`.
+    pub(super) fn new(instances: &'a mut [Instance], order: &'a [u32], extents: &'a mut Vec<(u32, DeviceId, Interval)>) -> Self {
+        Self { instances, order, open: vec![Open::default(); order.len()], active: Vec::new(), innermost: Vec::new(), extents }
     }
 
     fn instance(&self, at: usize) -> &Instance {
@@ -151,6 +154,7 @@ impl<'a> Sweep<'a> {
         for (device, on_device) in work {
             let sum = sum.get_or_insert_default();
             sum.span += on_device.extent.len();
+            self.extents.push((self.order[at], device, on_device.extent));
             let direct = IntervalSet::from_unsorted(on_device.intervals);
             let Some(outer) = outer else {
                 // Nobody asks for the union of an outermost instance without others inside.
