@@ -20,6 +20,7 @@ pub use dtype::Dtype;
 pub use formulas::{WorkFamily, gemm_work};
 pub use peaks::{KnownDevice, MeasuredPeaks, PeakKind, Peaks};
 pub use table::{
-    FasterThan, LAUNCH_BOUND_KERNEL_NS, NoPeaks, OpWork, RooflineRow, RooflineTable, UnknownRows, Verdict, peaks_of, roofline,
+    FasterThan, LAUNCH_BOUND_KERNEL_NS, NEGLIGIBLE_FLOOR_NS, NoPeaks, OpWork, RooflineRow, RooflineTable, UnknownRows, Verdict, peaks_of,
+    roofline,
 };
 pub use work::{Engine, Floor, Roof, UnknownWork, Work};

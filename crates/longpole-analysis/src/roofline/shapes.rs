@@ -179,7 +179,7 @@ fn argument(sizes: Sizes, name: &str, strides: Option<Sizes>) -> Argument {
             Argument::Tensors(tensors.collect())
         }
         ("TensorList", Sizes::Flat(_)) => Argument::Tensors(Vec::new()),
-        ("" | "Scalar" | "ScalarList" | "GenericList" | "String" | "Device" | "None", _) => Argument::Plain,
+        ("" | "Scalar" | "ScalarList" | "GenericList" | "Int" | "Bool" | "Double" | "String" | "Device" | "None", _) => Argument::Plain,
         (name, Sizes::Flat(dims)) => match (Dtype::from_type_name(name), unsigned(&dims)) {
             (Some(dtype), Some(dims)) => {
                 let strides = if let Some(Sizes::Flat(strides)) = &strides { strides_of(&dims, Some(strides)) } else { None };

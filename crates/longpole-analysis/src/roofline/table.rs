@@ -14,9 +14,14 @@ use crate::families::{Family, FamilyOfName};
 use crate::index::{HostRow, NodeId, TraceIndex};
 use crate::scope::Scope;
 
-/// A row whose kernels take at most this long each is launch-bound, if its floor is below half of what it took. Data-centre GPUs need 1 to 3 microseconds for a kernel that
-/// does next to nothing: blocks are placed, a chain of loads goes to memory and back, and the end is signalled.
+/// A row whose kernels take at most this long each is launch-bound, if its floor is below half of what it took. Data-centre GPUs need 1 to 3
+/// microseconds for a kernel that does next to nothing: blocks are placed, a chain of loads goes to memory and back, and the end is
+/// signalled.
 pub const LAUNCH_BOUND_KERNEL_NS: Ns = Ns(4_000);
+
+/// A row whose floor is below this for each kernel is launch-bound however long it took: its work is a small part of what any kernel takes, so
+/// that neither arithmetic nor memory can be what it waits for.
+pub const NEGLIGIBLE_FLOOR_NS: Ns = Ns(100);
 
 /// What keeps a row from being faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,7 +77,7 @@ pub struct RooflineRow {
     pub shapes: Option<String>,
     /// Input types as recorded.
     pub types: Option<String>,
-    /// The kernel that most of the row's launches were of, the first of equals.
+    /// The kernel that most of the row's time is of.
     pub kernel: Option<String>,
     /// Calls that launched device work. Absent for device work that no operator owns.
     pub calls: Option<u64>,
@@ -256,8 +261,8 @@ struct Group {
     device_ns: Ns,
     family: Option<WorkFamily>,
     work: Result<Work, UnknownWork>,
-    /// The kernel with most launches so far, and their number.
-    kernel: Option<(StrId, u64)>,
+    /// The kernel with most time so far, and that time.
+    kernel: Option<(StrId, Ns)>,
 }
 
 /// Adds the part of `[start, end]` beyond what earlier activities reached. Activities come by start.
@@ -320,8 +325,9 @@ fn row(trace: &Trace, group: &Group, peaks: Option<&Peaks>) -> RooflineRow {
     });
     let activities = i64::try_from(group.activities).unwrap_or(i64::MAX);
     let is_short = device_ns.get() <= LAUNCH_BOUND_KERNEL_NS.get().saturating_mul(activities);
+    let is_negligible = floor_ns.is_some_and(|floor| floor.get() < NEGLIGIBLE_FLOOR_NS.get().saturating_mul(activities));
     let verdict = floor.zip(floor_ns).map(|(floor, total)| match floor.roof {
-        _ if is_short && total + total < device_ns => Verdict::LaunchBound,
+        _ if (is_short || is_negligible) && total + total < device_ns => Verdict::LaunchBound,
         Roof::Compute => Verdict::ComputeBound,
         Roof::Memory => Verdict::MemoryBound,
     });
@@ -389,7 +395,7 @@ impl<'a, 't> Collector<'a, 't> {
         self.find_outer(&by_start);
         let mut families = FamilyOfName::new(trace);
         let mut reach: HashMap<(u32, u32), Ns, FixedState> = HashMap::with_hasher(FixedState::default());
-        let mut launches: HashMap<(u32, StrId), u64, FixedState> = HashMap::with_hasher(FixedState::default());
+        let mut times: HashMap<(u32, StrId), Ns, FixedState> = HashMap::with_hasher(FixedState::default());
         let (mut busy, mut covered) = (vec![Ns::MIN; trace.devices.len()], vec![Ns::MIN; trace.devices.len()]);
         for row in by_start.into_iter().map(|row| row as usize) {
             let at = self.group_of(row, &mut families);
@@ -399,10 +405,10 @@ impl<'a, 't> Collector<'a, 't> {
             group.activities += 1;
             group.device_ns += extend(reach.entry((at, device.0)).or_insert(Ns::MIN), start, end);
             let name = activities.name[row];
-            let count = launches.entry((at, name)).or_insert(0);
-            *count += 1;
-            if group.kernel.is_none_or(|(_, most)| *count > most) {
-                group.kernel = Some((name, *count));
+            let time = times.entry((at, name)).or_insert(Ns::ZERO);
+            *time += end - start;
+            if group.kernel.is_none_or(|(_, most)| *time > most) {
+                group.kernel = Some((name, *time));
             }
             self.busy_ns += extend(&mut busy[device.index()], start, end);
             if group.work.is_ok() {
