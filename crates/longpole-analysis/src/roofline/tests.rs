@@ -101,7 +101,7 @@ fn overlapping_kernels_are_counted_once_and_devices_apart() {
     let [row] = &table.rows[..] else { panic!("{:?}", table.rows) };
     assert_eq!((row.calls, row.device_ns, row.floor_ns), (Some(3), Ns(25_000), Some(Ns(3 * 438))));
     assert_eq!((table.busy_ns, table.covered_fraction()), (Ns(25_000), Some(1.0)));
-    assert_eq!(row.bytes_per_s, Some((3 * 2_101_248) as f64 / 25e-6));
+    assert_eq!(row.bytes_per_s, Some(f64::from(3 * 2_101_248) / 25e-6));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use longpole_analysis::{PeakKind, Peaks, RooflineTable, Scope, TraceIndex, Verdict, roofline};
+use longpole_analysis::{FasterThan, PeakKind, Peaks, RooflineRow, RooflineTable, Scope, TraceIndex, Verdict, roofline};
 use longpole_trace::{DeviceProperties, Ns};
 
 use crate::slow_reader;
@@ -15,9 +15,10 @@ fn table(path: &Path, device: &str) -> RooflineTable {
     let table = roofline(&TraceIndex::new(&trace), &Scope::whole(), peaks.as_ref());
     assert!(table.covered_ns <= table.busy_ns);
     assert!(table.rows.iter().all(|row| row.device_ns <= table.busy_ns && row.floor.is_some() == row.work.is_ok()));
-    // Nothing but what fits the cache is faster than memory.
-    let impossible = table.rows.iter().find(|row| row.faster_than.is_some_and(|faster| faster.name() != "cache"));
-    assert_eq!(impossible, None, "{}", path.display());
+    // Faster than memory by more than a tail of writes that stays in the cache, without fitting into it: then a formula would be wrong.
+    let is_impossible =
+        |row: &&RooflineRow| row.time_over_floor.is_some_and(|ratio| ratio < 0.9) && row.faster_than != Some(FasterThan::Cache);
+    assert_eq!(table.rows.iter().find(is_impossible), None, "{}", path.display());
     table
 }
 
@@ -54,6 +55,7 @@ fn other_runs_are_covered_as_far_as_there_are_shapes() {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a skipped test says so")]
 fn public_runs() {
     let shared =
         std::env::var_os("LONGPOLE_SHARED").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), Into::into);

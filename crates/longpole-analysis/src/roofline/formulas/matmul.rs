@@ -45,32 +45,32 @@ struct Sizes {
     k: u64,
 }
 
-fn sizes(a: &Tensor, b: &Tensor) -> Result<Sizes, UnknownWork> {
-    let (a, b) = (a.dims.as_slice(), b.dims.as_slice());
-    let (batch_a, m, k) = match a {
+fn sizes(left: &Tensor, right: &Tensor) -> Result<Sizes, UnknownWork> {
+    let (left, right) = (left.dims.as_slice(), right.dims.as_slice());
+    let (batch_left, m, k) = match left {
         [] => return Err(UnknownWork::UnreadableShapes),
-        [k] => (&a[..0], 1, *k),
+        [k] => (&left[..0], 1, *k),
         [batch @ .., m, k] => (batch, *m, *k),
     };
-    let (batch_b, k_b, n) = match b {
+    let (batch_right, k_right, n) = match right {
         [] => return Err(UnknownWork::UnreadableShapes),
-        [k] => (&b[..0], *k, 1),
+        [k] => (&right[..0], *k, 1),
         [batch @ .., k, n] => (batch, *k, *n),
     };
-    if k != k_b {
+    if k != k_right {
         return Err(UnknownWork::UnreadableShapes);
     }
-    Ok(Sizes { batch: super::elementwise::broadcast(batch_a, batch_b)?, m, n, k })
+    Ok(Sizes { batch: super::elementwise::broadcast(batch_left, batch_right)?, m, n, k })
 }
 
-fn batched(inputs: &Inputs, a: usize, b: usize, added: Option<usize>) -> Outcome {
-    let (a, b) = (inputs.tensor(a)?, inputs.tensor(b)?);
-    let Sizes { batch, m, n, k } = sizes(a, b)?;
+fn batched(inputs: &Inputs, left: usize, right: usize, added: Option<usize>) -> Outcome {
+    let (left, right) = (inputs.tensor(left)?, inputs.tensor(right)?);
+    let Sizes { batch, m, n, k } = sizes(left, right)?;
     let batch = product(&batch)?;
     let times_batch = |factors: &[u64]| product(factors)?.checked_mul(batch).ok_or(UnknownWork::TooLarge);
     // An 8-bit integer product gives 32-bit sums.
-    let out = if a.dtype == Dtype::I8 { Dtype::I32 } else { a.dtype };
-    let mut tally = moved(Tally::new(a.dtype, Engine::Tensor), [a, b])?.flops(times_batch(&[2, m, n, k])?);
+    let out = if left.dtype == Dtype::I8 { Dtype::I32 } else { left.dtype };
+    let mut tally = moved(Tally::new(left.dtype, Engine::Tensor), [left, right])?.flops(times_batch(&[2, m, n, k])?);
     if let Some(added) = added {
         tally = moved(tally, [inputs.tensor(added)?])?;
     }
@@ -94,11 +94,11 @@ fn linear(inputs: &Inputs) -> Outcome {
 /// `_scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype)`: fp8 (or packed fp4) operands, scales read once. The output's type is
 /// the named one, else bf16 at least one byte an element.
 fn scaled(inputs: &Inputs) -> Outcome {
-    let (a, b) = (inputs.tensor(0)?, inputs.tensor(1)?);
-    let Sizes { m, n, k, .. } = sizes(a, b)?;
+    let (left, right) = (inputs.tensor(0)?, inputs.tensor(1)?);
+    let Sizes { m, n, k, .. } = sizes(left, right)?;
     // A packed element holds two numbers.
-    let k = if a.dtype == Dtype::F4x2 { k.checked_mul(2).ok_or(UnknownWork::TooLarge)? } else { k };
-    let mut tally = moved(Tally::new(a.dtype, Engine::Tensor).flops(product(&[2, m, n, k])?), [a, b])?;
+    let k = if left.dtype == Dtype::F4x2 { k.checked_mul(2).ok_or(UnknownWork::TooLarge)? } else { k };
+    let mut tally = moved(Tally::new(left.dtype, Engine::Tensor).flops(product(&[2, m, n, k])?), [left, right])?;
     for at in 2..5 {
         tally = moved(tally, inputs.optional_tensor(at)?)?;
     }

@@ -144,7 +144,7 @@ impl Peaks {
         use PeakKind::{Bf16, Fp4, Fp8, Fp16, Fp32, Fp64, Fp64Tensor, Int8, Tf32};
         let candidates: &[PeakKind] = match (engine, dtype) {
             (Engine::Vector, Dtype::F64 | Dtype::C128) => &[Fp64],
-            (Engine::Vector, _) => &[Fp32],
+            (Engine::Vector, _) | (Engine::Tensor, Dtype::I16 | Dtype::I32 | Dtype::I64 | Dtype::Bool) => &[Fp32],
             (Engine::Tensor, Dtype::F64 | Dtype::C128) => &[Fp64Tensor, Fp64],
             (Engine::Tensor, Dtype::F32 | Dtype::C64) => &[Tf32, Fp32],
             (Engine::Tensor, Dtype::F16 | Dtype::C32) => &[Fp16, Fp32],
@@ -152,7 +152,6 @@ impl Peaks {
             (Engine::Tensor, Dtype::F8) => &[Fp8, Fp16, Bf16],
             (Engine::Tensor, Dtype::F4x2) => &[Fp4, Fp8],
             (Engine::Tensor, Dtype::I8) => &[Int8],
-            (Engine::Tensor, Dtype::I16 | Dtype::I32 | Dtype::I64 | Dtype::Bool) => &[Fp32],
         };
         candidates.iter().copied().filter(|&kind| self.flops_per_s(kind).is_some()).max_by_key(|&kind| self.flops_per_s(kind))
     }
