@@ -5,6 +5,7 @@ use std::hash::Hash;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use crate::collectives::{Collective, Collectives};
 use crate::entities::{Device, DeviceProperties, Lane, Process, RankInfo, Recorded, Thread, Tid, Versions};
 use crate::ids::{DetailId, DeviceId, GraphNodeId, LaneId, ProcessId, StrId, ThreadId};
 use crate::ns::Ns;
@@ -81,6 +82,8 @@ pub struct Trace {
     pub frames: PythonFrames,
     /// Profiler overhead.
     pub overheads: Overheads,
+    /// What is said of collective operations.
+    pub collectives: Collectives,
     /// Events read, of every kind, those not kept included.
     pub events_read: u64,
 }
@@ -108,6 +111,7 @@ pub struct TableMarks {
     memory: usize,
     frames: usize,
     overheads: usize,
+    collectives: usize,
 }
 
 /// An interned table of small values: a list and its reverse map.
@@ -256,6 +260,7 @@ impl TraceBuilder {
             memory: trace.memory.len(),
             frames: trace.frames.len(),
             overheads: trace.overheads.len(),
+            collectives: trace.collectives.len(),
         }
     }
 
@@ -270,6 +275,7 @@ impl TraceBuilder {
             &mut trace.memory.start[marks.memory..],
             &mut trace.frames.start[marks.frames..],
             &mut trace.overheads.start[marks.overheads..],
+            &mut trace.collectives.start[marks.collectives..],
         ];
         for time in columns.into_iter().flatten() {
             *time += shift;
@@ -286,6 +292,7 @@ impl TraceBuilder {
         trace.memory.remove_early(marks.memory);
         trace.frames.remove_early(marks.frames);
         trace.overheads.remove_early(marks.overheads);
+        trace.collectives.remove_early(marks.collectives);
     }
 
     /// Forgets the external ids of device activities and API calls added since `marks`: in some traces they are the
@@ -328,6 +335,11 @@ impl TraceBuilder {
     /// Adds profiler overhead.
     pub fn push_overhead(&mut self, row: Overhead) {
         self.trace.overheads.push(row);
+    }
+
+    /// Adds what is said of a collective operation.
+    pub fn push_collective(&mut self, row: Collective) {
+        self.trace.collectives.push(row);
     }
 
     /// The finished trace.

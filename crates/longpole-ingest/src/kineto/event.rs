@@ -1,6 +1,7 @@
 //! One event: its members picked out of the JSON, in any order.
 
 use super::category::Category;
+use super::collective::{self, CollectiveArgs};
 use crate::json::{Damage, Decimal, END, Tokens, strict};
 
 /// The members of an event that anything uses. Spans point into the segment.
@@ -64,6 +65,7 @@ pub(super) struct Args<'a> {
     pub(super) total_allocated: Option<u64>,
     pub(super) total_reserved: Option<u64>,
     pub(super) label: Option<&'a [u8]>,
+    pub(super) collective: CollectiveArgs<'a>,
 }
 
 impl Event<'_> {
@@ -288,6 +290,11 @@ fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mu
     const RESERVED: u32 = end(*b"ved\"");
     const ALLOCATED: u32 = end(*b"ted\"");
     const REGISTERS: u32 = end(*b"ead\"");
+    const ELEMENTS: u32 = end(*b"ems\"");
+    const SIZE: u32 = end(*b"ize\"");
+    const RANKS: u32 = end(*b"nks\"");
+    const RANK: u32 = end(*b"ank\"");
+    const SEQUENCE: u32 = end(*b"Seq\"");
     macro_rules! is {
         ($key:literal) => {
             tokens.is_key(key_end, $key)
@@ -316,6 +323,7 @@ fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mu
         KIND if is!(b"\"kind\"") => args.copy_kind = tokens.string(colon),
         NAME if is!(b"\"name\"") => args.label = tokens.string(colon),
         LABELS if is!(b"\"labels\"") => args.label = tokens.string(colon),
+        NAME | TYPE | ELEMENTS | SIZE | RANKS | RANK | SEQUENCE => collective::read_arg(tokens, colon, key_end, &mut args.collective),
         _ => {}
     }
 }

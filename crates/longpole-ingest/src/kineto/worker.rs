@@ -1,11 +1,13 @@
 //! A worker: segments in, rows with local ids out.
 
 use longpole_trace::{
-    Activity, ActivityKind, ApiCall, Detail, DetailId, EventWindow, GraphNode, GraphNodeId, HostOp, LaneId, LaunchConfig, MemcpyKind,
-    MemoryEvent, MemoryPlace, Ns, Overhead, ProblemCode, Problems, PythonFrame, Range, StrId, ThreadId, Tid, Transfer,
+    Activity, ActivityKind, ApiCall, Collective, CollectivePlace, Detail, DetailId, EventWindow, GraphNode, GraphNodeId, HostOp, LaneId,
+    LaunchConfig, MemcpyKind, MemoryEvent, MemoryPlace, Ns, Overhead, ProblemCode, Problems, PythonFrame, Range, StrId, ThreadId, Tid,
+    Transfer,
 };
 
 use super::category::{Category, is_annotation_name};
+use super::collective;
 use super::envelope::{Envelope, Head, Tail};
 use super::event::{self, Args, Event, Id};
 use super::local::{Locals, NewLocals, RawLane};
@@ -23,6 +25,7 @@ pub(super) struct Rows {
     pub(super) memory: Vec<MemoryEvent>,
     pub(super) frames: Vec<PythonFrame>,
     pub(super) overheads: Vec<Overhead>,
+    pub(super) collectives: Vec<Collective>,
     /// (thread, name) from metadata events.
     pub(super) thread_names: Vec<(ThreadId, StrId)>,
     /// (pid, name) from metadata events.
@@ -44,6 +47,7 @@ impl Rows {
         self.memory.clear();
         self.frames.clear();
         self.overheads.clear();
+        self.collectives.clear();
         self.thread_names.clear();
         self.process_names.clear();
         self.window = EventWindow::default();
@@ -279,6 +283,7 @@ impl Worker {
         let (name, thread) = (self.text(event.name), self.thread(event));
         let shapes = event.args.shapes.map(|raw| StrId(self.locals.values.intern(raw)));
         let types = event.args.types.map(|raw| StrId(self.locals.values.intern(raw)));
+        rows.collectives.extend(collective::row(&event.args.collective, &mut self.locals, CollectivePlace::Host(thread), start));
         rows.host_ops.push(HostOp { name, thread, start, dur, external_id: event.args.external_id, shapes, types });
     }
 
@@ -301,6 +306,7 @@ impl Worker {
             }
         };
         let (correlation, external_id) = (args.correlation, args.external_id);
+        rows.collectives.extend(collective::row(&args.collective, &mut self.locals, CollectivePlace::Device(lane), start));
         rows.activities.push(Activity { kind, name, lane, start, dur, correlation, external_id, detail, graph_node });
     }
 
