@@ -39,6 +39,10 @@ pub use scope::{Scope, ScopeError, ScopeSpec};
 pub use short_name::{MAX_CHARS as SHORT_NAME_MAX_CHARS, short_name};
 pub use smells::{Ceiling, Explanation, Fact, FactValue, Smell, THRESHOLDS, Threshold, Unit, explain, explanations};
 pub use sort::SortKey;
+pub use steps::{
+    Culprit, FoundBy, LayerKind, LayerStructure, LeftOut, Part, RoleSource, SlowStep, Step, StepGroup, StepLayer, StepNote, StepOptions,
+    StepRow, StepTable, StripLayer, Why, step_table,
+};
 pub use stream_health::{Finding, StreamHealth};
 pub use totals::{DeviceTotals, Totals, totals};
 pub use triage::{Calibration, Hardware, HardwareDevice, HostClock, NextExperiment, Report, Triage, TriageOptions, triage};

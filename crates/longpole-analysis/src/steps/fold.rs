@@ -1,0 +1,142 @@
+//! Folding loops inside layers, so that a layer that runs its experts one by one is as long as one that runs one.
+//!
+//! A block of repeats is a loop inside something larger, and not the layers of a model, when attention runs between such blocks but not
+//! in them. Where no attention is known, it is one when blocks of the same pattern have ever different counts: a model has the same
+//! number of layers in every step. Of a loop the first round is kept; the others are *folded* onto it.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use super::align::Reference;
+use super::repeats::{Block, blocks};
+
+/// Loops within loops that are followed.
+const DEPTH: usize = 3;
+/// Fewest blocks of one pattern to judge their counts.
+const BLOCKS_TO_JUDGE: usize = 4;
+
+/// A sequence without the later rounds of its inner loops.
+#[derive(Debug)]
+pub(super) struct Folded {
+    /// Positions that are kept, ascending.
+    pub(super) kept: Vec<u32>,
+    /// For each position of the whole, the index in `kept` that stands for it.
+    pub(super) onto: Vec<u32>,
+    /// Symbols of those kept.
+    pub(super) symbols: Vec<u32>,
+}
+
+/// Folds a sequence; the blocks are those of what is kept, by index in it.
+pub(super) fn fold(symbols: &[u32], is_attention: &dyn Fn(u32) -> bool) -> (Folded, Vec<Block>) {
+    let all = 0..symbols.len() as u32;
+    let mut folded = Folded { kept: all.clone().collect(), onto: all.collect(), symbols: symbols.to_vec() };
+    let mut found = blocks(&folded.symbols);
+    for _ in 0..DEPTH {
+        let inner = loops(&folded.symbols, &found, is_attention);
+        if inner.is_empty() {
+            break;
+        }
+        folded.fold(&inner);
+        found = blocks(&folded.symbols);
+    }
+    (folded, found)
+}
+
+/// The blocks that are loops inside something larger.
+fn loops<'b>(symbols: &[u32], blocks: &'b [Block], is_attention: &dyn Fn(u32) -> bool) -> Vec<&'b Block> {
+    let mut attention_before = Vec::with_capacity(symbols.len() + 1);
+    attention_before.push(0_u32);
+    let mut count = 0;
+    for &symbol in symbols {
+        count += u32::from(is_attention(symbol));
+        attention_before.push(count);
+    }
+    let attention = |from: usize, to: usize| (attention_before[to] - attention_before[from]) as usize;
+    let mut classes: HashMap<Vec<u32>, Vec<usize>, FixedState> = HashMap::default();
+    for (number, block) in blocks.iter().enumerate() {
+        classes.entry(block.class()).or_default().push(number);
+    }
+    let mut is_loop = vec![false; blocks.len()];
+    for members in classes.values() {
+        let inside: usize = members.iter().map(|&at| attention(blocks[at].start(), blocks[at].end())).sum();
+        let (Some(&first), Some(&last)) = (members.first(), members.last()) else { continue };
+        if inside > 0 {
+            continue;
+        }
+        let between = attention(blocks[first].start(), blocks[last].end());
+        let inner = if count > 0 {
+            between > 0 && between * 2 >= members.len() - 1
+        } else {
+            members.len() >= BLOCKS_TO_JUDGE && differ(members.iter().map(|&at| blocks[at].layers()))
+        };
+        for &at in members {
+            is_loop[at] = inner;
+        }
+    }
+    blocks.iter().zip(is_loop).filter(|(_, is_loop)| *is_loop).map(|(block, _)| block).collect()
+}
+
+/// Whether no count is that of at least six in ten.
+fn differ(counts: impl Iterator<Item = usize>) -> bool {
+    let mut sorted: Vec<usize> = counts.collect();
+    sorted.sort_unstable();
+    let most = sorted.chunk_by(|a, b| a == b).map(<[usize]>::len).max().unwrap_or(0);
+    most * 10 < sorted.len() * 6
+}
+
+impl Folded {
+    fn fold(&mut self, loops: &[&Block]) {
+        // For each index kept so far, the one that is to stand for it.
+        let mut stands: Vec<u32> = (0..self.kept.len() as u32).collect();
+        for block in loops {
+            let (from, to) = (block.bounds[0] as usize, block.bounds[1] as usize);
+            let mut first = Reference::new(&self.symbols[from..to]);
+            for round in block.bounds[1..].windows(2) {
+                let range = round[0] as usize..round[1] as usize;
+                let places = first.align(&self.symbols[range.clone()], usize::MAX).unwrap_or_default();
+                let mut last = 0;
+                for (at, place) in range.zip(places) {
+                    last = place.unwrap_or(last);
+                    stands[at] = from as u32 + last;
+                }
+            }
+        }
+        let mut moved = vec![0_u32; stands.len()];
+        let (mut kept, mut symbols) = (Vec::new(), Vec::new());
+        for (at, &stand) in stands.iter().enumerate() {
+            moved[at] = kept.len() as u32;
+            if stand as usize == at {
+                kept.push(self.kept[at]);
+                symbols.push(self.symbols[at]);
+            }
+        }
+        for onto in &mut self.onto {
+            *onto = moved[stands[*onto as usize] as usize];
+        }
+        (self.kept, self.symbols) = (kept, symbols);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn experts_launched_one_by_one_are_one_round() {
+        // Layers of attention (symbol 1) and a number of experts that differs.
+        let mut symbols = Vec::new();
+        for layer in 0..12_u32 {
+            symbols.extend([10, 11, 12, 1, 13, 14]);
+            for _ in 0..20 + layer * 7 % 9 {
+                symbols.extend([20, 21, 22, 23]);
+            }
+            symbols.extend([30, 31]);
+        }
+        let (folded, blocks) = fold(&symbols, &|symbol| symbol == 1);
+        assert_eq!(folded.symbols.len(), 12 * 12);
+        assert_eq!((blocks.len(), blocks[0].layers(), blocks[0].pattern.len()), (1, 12, 12));
+        assert!((0..symbols.len()).all(|at| symbols[at] == folded.symbols[folded.onto[at] as usize]));
+        // Without attention to tell, the different counts do.
+        assert_eq!(fold(&symbols, &|_| false).1[0].layers(), 12);
+    }
+}

@@ -1,0 +1,269 @@
+//! Which ranges are steps, and which work each holds.
+//!
+//! Ranges nest: a loop around steps, steps, parts of steps. From the outermost on, a range gives way to those inside when these
+//! come several times in each, hold most of its work, and are whole steps rather than layers or parts of one.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use longpole_trace::{ActivityId, Ns, RangeId};
+
+use super::Program;
+use super::names::template;
+use super::repeats::blocks;
+use super::types::StepOptions;
+use crate::index::TraceIndex;
+use crate::ranges::is_users;
+use crate::scope::{Scope, autograd_workers};
+
+const NONE: u32 = u32::MAX;
+/// Share of a range's work that those inside must hold for the range to be a loop around steps.
+const INSIDE: f64 = 0.7;
+/// The same for a range that occurs once and whose inner ones do not repeat each time.
+const NEARLY_ALL: f64 = 0.9;
+/// Share of all device work that the markers must hold to be used.
+const HOLDS_MOST: f64 = 0.5;
+/// Levels of nesting that are followed.
+const DEPTH: usize = 16;
+
+/// A range that may be a step.
+#[derive(Clone, Copy, Debug)]
+struct Instance {
+    range: RangeId,
+    start: Ns,
+    end: Ns,
+    /// The innermost one around it.
+    parent: u32,
+    class: u32,
+    /// Device activities launched inside, at any depth.
+    work: u64,
+}
+
+/// Ranges with the device work they hold.
+struct Forest {
+    instances: Vec<Instance>,
+    /// For each program, the innermost instance of each position.
+    inner: Vec<Vec<u32>>,
+    classes: usize,
+}
+
+/// Steps by marker: for each program, the marker of each step and its positions.
+pub(super) struct Marked {
+    pub(super) steps: Vec<Vec<(RangeId, Vec<u32>)>>,
+}
+
+/// The steps that ranges mark, if there are such and they hold most of the device work.
+pub(super) fn marked(index: &TraceIndex<'_>, scope: &Scope, options: &StepOptions<'_>, programs: &[Program]) -> Option<Marked> {
+    if options.ignore_ranges || index.trace().ranges.is_empty() {
+        return None;
+    }
+    let forest = Forest::build(index, scope, options, programs)?;
+    let chosen = forest.choose(programs);
+    let instances = &forest.instances;
+    // The chosen range around each instance, outer ones first.
+    let mut step_of = vec![NONE; instances.len()];
+    for at in 0..instances.len() {
+        let parent = instances[at].parent;
+        step_of[at] = match parent {
+            _ if parent != NONE && step_of[parent as usize] != NONE => step_of[parent as usize],
+            _ if chosen[instances[at].class as usize] => at as u32,
+            _ => NONE,
+        };
+    }
+    let (mut held, mut all) = (0_u64, 0_u64);
+    let mut steps = Vec::new();
+    for inner in &forest.inner {
+        let mut positions: HashMap<u32, Vec<u32>, FixedState> = HashMap::default();
+        for (position, &instance) in inner.iter().enumerate() {
+            all += 1;
+            if instance != NONE && step_of[instance as usize] != NONE {
+                held += 1;
+                positions.entry(step_of[instance as usize]).or_default().push(position as u32);
+            }
+        }
+        let mut of_program: Vec<(u32, Vec<u32>)> = positions.into_iter().collect();
+        of_program.sort_unstable_by_key(|(instance, _)| *instance);
+        steps.push(of_program.into_iter().map(|(instance, positions)| (instances[instance as usize].range, positions)).collect());
+    }
+    let enough = if options.filter.is_some() { held > 0 } else { held > 0 && held as f64 >= all as f64 * HOLDS_MOST };
+    enough.then_some(Marked { steps })
+}
+
+impl Forest {
+    fn build(index: &TraceIndex<'_>, scope: &Scope, options: &StepOptions<'_>, programs: &[Program]) -> Option<Self> {
+        let (trace, tree) = (index.trace(), index.tree());
+        let ranges = &trace.ranges;
+        let mut classes: HashMap<String, u32, FixedState> = HashMap::default();
+        let mut class_of: HashMap<u32, Option<u32>, FixedState> = HashMap::default();
+        let mut of_thread: Vec<Vec<Instance>> = vec![Vec::new(); trace.threads.len()];
+        for row in 0..ranges.len() {
+            let (start, dur, thread) = (ranges.start[row], ranges.dur[row], ranges.thread[row]);
+            if dur <= Ns::ZERO || !scope.includes_host(trace, thread, start) {
+                continue;
+            }
+            let class = *class_of.entry(ranges.name[row].0).or_insert_with(|| {
+                let name = trace.strings.get(ranges.name[row]);
+                let wanted = is_users(name) && options.filter.is_none_or(|accepts| accepts(name));
+                let next = classes.len() as u32;
+                wanted.then(|| *classes.entry(template(name)).or_insert(next))
+            });
+            let Some(class) = class else { continue };
+            let range = RangeId::from_index(row);
+            let around = tree.range_node(range).and_then(|node| tree.parent(node));
+            if around.is_some_and(|around| tree.enclosing_op(around).is_some()) {
+                continue;
+            }
+            of_thread[thread.index()].push(Instance { range, start, end: start + dur, parent: NONE, class, work: 0 });
+        }
+        if of_thread.iter().all(Vec::is_empty) {
+            return None;
+        }
+        let mut forest = Self { instances: Vec::new(), inner: Vec::new(), classes: classes.len() };
+        let innermost: Vec<Vec<(Ns, u32)>> = of_thread.into_iter().map(|instances| forest.nest(instances)).collect();
+        let seen_by = forest.seen_by(index, &innermost);
+        for program in programs {
+            let activities = &program.sequence.activities;
+            let inner = activities.iter().map(|&activity| forest.innermost(index, activity, &innermost, &seen_by)).collect();
+            forest.inner.push(inner);
+        }
+        for &instance in forest.inner.iter().flatten() {
+            if instance != NONE {
+                forest.instances[instance as usize].work += 1;
+            }
+        }
+        for at in (0..forest.instances.len()).rev() {
+            let Instance { parent, work, .. } = forest.instances[at];
+            if parent != NONE {
+                forest.instances[parent as usize].work += work;
+            }
+        }
+        Some(forest)
+    }
+
+    /// Adds the ranges of a thread, each after those around it; gives the innermost one from each time on.
+    fn nest(&mut self, mut instances: Vec<Instance>) -> Vec<(Ns, u32)> {
+        instances.sort_by_key(|instance| (instance.start, std::cmp::Reverse(instance.end)));
+        let mut changes = Vec::with_capacity(instances.len() * 2);
+        let mut open: Vec<u32> = Vec::new();
+        for mut instance in instances {
+            // Of ranges that overlap without nesting, the later one takes over.
+            while let Some(&top) = open.last() {
+                let end = self.instances[top as usize].end;
+                if end >= instance.end {
+                    break;
+                }
+                open.pop();
+                if end <= instance.start {
+                    changes.push((end, open.last().copied().unwrap_or(NONE)));
+                }
+            }
+            instance.parent = open.last().copied().unwrap_or(NONE);
+            let at = self.instances.len() as u32;
+            changes.push((instance.start, at));
+            open.push(at);
+            self.instances.push(instance);
+        }
+        while let Some(top) = open.pop() {
+            changes.push((self.instances[top as usize].end, open.last().copied().unwrap_or(NONE)));
+        }
+        changes
+    }
+
+    /// For each thread, the thread whose ranges hold its launches: its own, or for an autograd worker that with most of its process.
+    fn seen_by(&self, index: &TraceIndex<'_>, innermost: &[Vec<(Ns, u32)>]) -> Vec<usize> {
+        let trace = index.trace();
+        let mut most: Vec<Option<usize>> = vec![None; trace.processes.len()];
+        for (thread, changes) in innermost.iter().enumerate() {
+            let most = &mut most[trace.threads[thread].process.index()];
+            if !changes.is_empty() && most.is_none_or(|known| innermost[known].len() < changes.len()) {
+                *most = Some(thread);
+            }
+        }
+        let workers = autograd_workers(index);
+        (0..innermost.len())
+            .map(|thread| if workers[thread] { most[trace.threads[thread].process.index()].unwrap_or(thread) } else { thread })
+            .collect()
+    }
+
+    fn innermost(&self, index: &TraceIndex<'_>, activity: ActivityId, innermost: &[Vec<(Ns, u32)>], seen_by: &[usize]) -> u32 {
+        let Some(call) = index.links().call(activity) else { return NONE };
+        let calls = &index.trace().api_calls;
+        let at = calls.start[call.index()];
+        let changes = &innermost[seen_by[calls.thread[call.index()].index()]];
+        let after = changes.partition_point(|&(time, _)| time <= at);
+        after.checked_sub(1).map_or(NONE, |before| changes[before].1)
+    }
+
+    /// Which classes of ranges are steps.
+    fn choose(&self, programs: &[Program]) -> Vec<bool> {
+        // Instances and work of each class, and of each class directly inside another (or outermost).
+        let mut own = vec![(0_u64, 0_u64); self.classes];
+        let mut inside: HashMap<(u32, u32), (u64, u64), FixedState> = HashMap::default();
+        for instance in &self.instances {
+            let around = if instance.parent == NONE { NONE } else { self.instances[instance.parent as usize].class };
+            for (count, work) in [&mut own[instance.class as usize], inside.entry((around, instance.class)).or_default()] {
+                *count += 1;
+                *work += instance.work;
+            }
+        }
+        let mut children: HashMap<u32, Vec<(u32, u64, u64)>, FixedState> = HashMap::default();
+        for (&(around, class), &(count, work)) in &inside {
+            if work > 0 && around != class {
+                children.entry(around).or_default().push((class, count, work));
+            }
+        }
+        let mut chosen = vec![false; self.classes];
+        let mut visited = vec![false; self.classes];
+        let mut open: Vec<(u32, usize)> = children.get(&NONE).into_iter().flatten().map(|&(class, _, _)| (class, 0)).collect();
+        while let Some((class, depth)) = open.pop() {
+            if std::mem::replace(&mut visited[class as usize], true) {
+                continue;
+            }
+            let (count, work) = own[class as usize];
+            let inner = children.get(&class).map_or(&[][..], Vec::as_slice);
+            let held: u64 = inner.iter().map(|child| child.2).sum();
+            let repeated: Vec<u32> = inner.iter().filter(|child| child.1 >= 2 * count).map(|child| child.0).collect();
+            let by_repeats = !repeated.is_empty() && held as f64 >= work as f64 * INSIDE && self.are_steps(programs, class, &repeated);
+            let repeats_below = || inner.iter().any(|child| children.get(&child.0).is_some_and(|below| below.iter().any(|b| b.1 >= 2)));
+            let is_loop = by_repeats || (count == 1 && held as f64 >= work as f64 * NEARLY_ALL && repeats_below());
+            if is_loop && depth < DEPTH {
+                open.extend(inner.iter().map(|child| (child.0, depth + 1)));
+            } else {
+                chosen[class as usize] = true;
+            }
+        }
+        chosen
+    }
+
+    /// Whether ranges that repeat inside others are whole steps: they have layers of their own, or the ranges around have none either.
+    fn are_steps(&self, programs: &[Program], around: u32, repeated: &[u32]) -> bool {
+        let has_layers = |class: u32| {
+            let symbols = self.largest(programs, class);
+            let found = blocks(&symbols);
+            found.iter().any(|block| (block.end() - block.start()) * 2 >= symbols.len())
+        };
+        repeated.iter().any(|&class| has_layers(class)) || !has_layers(around)
+    }
+
+    /// The symbols of the instance of a class with most work.
+    fn largest(&self, programs: &[Program], class: u32) -> Vec<u32> {
+        let of_class = (0..self.instances.len()).filter(|&at| self.instances[at].class == class);
+        let Some(wanted) = of_class.max_by_key(|&at| (self.instances[at].work, std::cmp::Reverse(at))) else { return Vec::new() };
+        // Outer ones come first, so one pass tells what is inside.
+        let mut is_inside = vec![false; self.instances.len()];
+        for at in wanted..self.instances.len() {
+            let parent = self.instances[at].parent;
+            is_inside[at] = at == wanted || (parent != NONE && is_inside[parent as usize]);
+        }
+        let mut best = Vec::new();
+        for (program, inner) in programs.iter().zip(&self.inner) {
+            let folded = &program.folded;
+            let kept = folded.kept.iter().zip(&folded.symbols);
+            let is_held = |position: u32| inner[position as usize] != NONE && is_inside[inner[position as usize] as usize];
+            let symbols: Vec<u32> = kept.filter(|(position, _)| is_held(**position)).map(|(_, &symbol)| symbol).collect();
+            if symbols.len() > best.len() {
+                best = symbols;
+            }
+        }
+        best
+    }
+}

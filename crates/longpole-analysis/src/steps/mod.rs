@@ -1,0 +1,141 @@
+//! Steps: where the time of a whole prefill or decode step goes.
+//!
+//! Found by marker (ranges that repeat and hold the device work), else by graph launch, else from the order of kernels alone; then put
+//! in groups of like steps, each cut into prologue, layers and epilogue, with a table by place. The stages, a file each:
+//!
+//! 1. `sequence`: the work of each device in program order.
+//! 2. `repeats` (with `cyclic`): blocks of repeated layers and their significance; `fold` takes loops inside layers for one round.
+//! 3. `markers` and `names`: which ranges are steps; `find` and `cut`: steps without ranges.
+//! 4. `group` (with `align`): like steps together, warm-up and cut-off ones apart.
+//! 5. `canon`, `table`, `assemble`: the canonical sequence of a group, every activity in its place, figures.
+//!
+//! Nothing here knows a model or a framework, but for the names of a few numbers in markers.
+
+mod align;
+mod assemble;
+mod canon;
+mod cut;
+mod cyclic;
+mod find;
+mod fold;
+mod group;
+mod markers;
+mod names;
+mod repeats;
+mod sequence;
+mod table;
+mod types;
+
+use longpole_trace::Ns;
+
+use crate::families::Family;
+use crate::index::TraceIndex;
+use crate::scope::Scope;
+use fold::Folded;
+use group::{Raw, clusters};
+use repeats::Block;
+use sequence::{Sequence, sequences};
+pub use types::{
+    Culprit, FoundBy, LayerKind, LayerStructure, LeftOut, Part, RoleSource, SlowStep, Step, StepGroup, StepLayer, StepNote, StepOptions,
+    StepRow, StepTable, StripLayer, Why,
+};
+
+/// The work of one device: in program order, with inner loops folded, and the blocks of layers in that.
+struct Program {
+    sequence: Sequence,
+    folded: Folded,
+    blocks: Vec<Block>,
+}
+
+/// The steps of a scope, in groups of like steps.
+pub fn step_table(index: &TraceIndex<'_>, scope: &Scope, options: &StepOptions<'_>) -> StepTable {
+    let trace = index.trace();
+    let mut is_attention = vec![None; trace.strings.len()];
+    let programs: Vec<Program> = sequences(index, scope)
+        .into_iter()
+        .map(|sequence| {
+            let mut attention = |symbol: u32| {
+                let name = trace.strings.get(longpole_trace::StrId(symbol));
+                *is_attention[symbol as usize]
+                    .get_or_insert_with(|| Family::of(longpole_trace::ActivityKind::Kernel, name) == Family::Attention)
+            };
+            sequence.symbols.iter().for_each(|&symbol| {
+                attention(symbol);
+            });
+            let (folded, blocks) = fold::fold(&sequence.symbols, &|symbol| is_attention[symbol as usize] == Some(true));
+            Program { sequence, folded, blocks }
+        })
+        .collect();
+    let mut table = StepTable::default();
+    let marked = markers::marked(index, scope, options, &programs);
+    let mut without_launch = 0;
+    for (number, program) in programs.iter().enumerate() {
+        let (raws, names, notes) = match &marked {
+            Some(marked) => {
+                without_launch += program.sequence.activities.iter().filter(|&&id| index.links().call(id).is_none()).count() as u64;
+                marked_raws(index, program, &marked.steps[number])
+            }
+            None => found_raws(index, program),
+        };
+        for note in notes {
+            if !table.notes.contains(&note) {
+                table.notes.push(note);
+            }
+        }
+        let clusters = clusters(trace, program, &raws);
+        let groups = assemble::groups(trace, program, &raws, &clusters, &names);
+        let accepts = |name: &str| marked.is_some() || options.filter.is_none_or(|accepts| accepts(name));
+        table.groups.extend(groups.into_iter().filter(|group| accepts(&group.name)));
+        let mut is_inside = vec![false; program.sequence.activities.len()];
+        raws.iter().flat_map(|raw| &raw.positions).for_each(|&position| is_inside[position as usize] = true);
+        for (activity, _) in program.sequence.activities.iter().zip(is_inside).filter(|(_, inside)| !inside) {
+            table.activities_outside += 1;
+            table.outside_ns += trace.activities.dur[activity.index()].max(Ns::ZERO);
+        }
+    }
+    if without_launch > 0 {
+        table.notes.push(StepNote::WithoutLaunch { activities: without_launch });
+    }
+    if table.groups.is_empty() {
+        table.notes.push(StepNote::NoSteps);
+    }
+    table
+}
+
+/// Steps by marker. Where a marker holds several blocks of the same layers (a whole loop), these are its steps.
+fn marked_raws(
+    index: &TraceIndex<'_>,
+    program: &Program,
+    marked: &[(longpole_trace::RangeId, Vec<u32>)],
+) -> (Vec<Raw>, Vec<String>, Vec<StepNote>) {
+    let trace = index.trace();
+    let raw_names: Vec<&str> = marked.iter().map(|(range, _)| trace.strings.get(trace.ranges.name[range.index()])).collect();
+    let shown = names::shown_by_template(&raw_names);
+    let mut names: Vec<String> = Vec::new();
+    let mut numbers: hashbrown::HashMap<&str, u32, foldhash::fast::FixedState> = hashbrown::HashMap::default();
+    let mut raws = Vec::new();
+    for ((range, positions), name) in marked.iter().zip(&shown) {
+        let class = *numbers.entry(name).or_insert_with(|| {
+            names.push(name.clone());
+            names.len() as u32 - 1
+        });
+        raws.push(Raw { class, by: FoundBy::Marker, range: Some(*range), positions: positions.clone(), layers: None });
+    }
+    let (raws, notes) = find::split_markers(trace, program, raws, &mut names);
+    (raws, names, notes)
+}
+
+/// Steps by graph launch and kernel sequence.
+fn found_raws(index: &TraceIndex<'_>, program: &Program) -> (Vec<Raw>, Vec<String>, Vec<StepNote>) {
+    let (found, notes) = find::find(index, program);
+    let kept = &program.folded.kept;
+    let position = |at: usize| kept.get(at).map_or(program.sequence.activities.len() as u32, |&position| position);
+    let raws = found.into_iter().map(|found| Raw {
+        class: found.key,
+        by: found.by,
+        range: None,
+        positions: (position(found.range.start)..position(found.range.end)).collect(),
+        layers: found.layers,
+    });
+    (raws.collect(), Vec::new(), notes)
+}

@@ -1,0 +1,90 @@
+//! Known structure is found, chance repeats are not.
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// Small deterministic random numbers.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        // SplitMix64 (Steele, Lea and Flood, 2014).
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % bound
+    }
+}
+
+fn text(symbols: &str) -> Vec<u32> {
+    symbols.bytes().map(u32::from).collect()
+}
+
+fn shape(blocks: &[Block]) -> Vec<(usize, usize, usize)> {
+    blocks.iter().map(|block| (block.start(), block.layers(), block.pattern.len())).collect()
+}
+
+#[test]
+fn random_sequences_have_no_layers() {
+    for seed in 0..1_000 {
+        let mut random = Random(seed);
+        let alphabet = 2 + seed % 49;
+        let length = 200 + random.below(3_000) as usize;
+        let symbols: Vec<u32> = (0..length).map(|_| random.below(alphabet) as u32).collect();
+        assert_eq!(blocks(&symbols), [], "alphabet {alphabet}, seed {seed}");
+    }
+}
+
+#[test]
+fn plain_repeats_start_at_the_leftmost_place() {
+    let symbols = text(&format!("xyzw{}hij", "abcdefg".repeat(8)));
+    assert_eq!(shape(&blocks(&symbols)), [(4, 8, 7)]);
+}
+
+#[test]
+fn alternating_kinds_are_single_layers() {
+    let symbols = text(&format!("0123{}456", "abcdefghijklmnopabcdefgQRijklmnop".repeat(6)));
+    let found = blocks(&symbols);
+    assert_eq!((found.len(), found[0].start(), found[0].layers()), (1, 4, 12));
+}
+
+#[test]
+fn steps_stay_apart() {
+    let step = format!("0123{}45678", "abcdefghijklmnop".repeat(6));
+    let found = blocks(&text(&step.repeat(5)));
+    assert_eq!(found.len(), 5);
+    assert!(found.iter().all(|block| block.layers() == 6 && block.pattern.len() == 16), "{:?}", shape(&found));
+}
+
+proptest! {
+    #[test]
+    fn layers_with_noise_are_recovered(
+        seed in any::<u64>(), layers in 6_usize..40, period in 12_usize..60, steps in 1_usize..6, noise in 0_u64..2
+    ) {
+        let mut random = Random(seed);
+        let alphabet = 10 + random.below(30);
+        let layer: Vec<u32> = (0..period).map(|_| random.below(alphabet) as u32).collect();
+        let mut symbols = Vec::new();
+        for _ in 0..steps {
+            symbols.extend((0..9).map(|at| 1_000 + at));
+            for _ in 0..layers {
+                for &symbol in &layer {
+                    match random.below(400) {
+                        0 if noise > 0 => {}
+                        1 if noise > 0 => symbols.extend([symbol, 2_000 + random.below(5) as u32]),
+                        2 if noise > 0 => symbols.push(3_000),
+                        _ => symbols.push(symbol),
+                    }
+                }
+            }
+            symbols.extend((0..7).map(|at| 1_100 + at));
+        }
+        let found = blocks(&symbols);
+        prop_assert_eq!(found.len(), steps, "{:?}", shape(&found));
+        for block in &found {
+            prop_assert_eq!(block.layers(), layers, "{:?}", shape(&found));
+        }
+    }
+}
