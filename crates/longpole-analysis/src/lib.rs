@@ -23,6 +23,7 @@ mod scope;
 mod short_name;
 mod smells;
 mod sort;
+mod step_ranges;
 mod steps;
 mod stream_health;
 mod totals;
