@@ -20,6 +20,14 @@ pub enum Kind {
     Share,
     /// 0..1, drawn as a bar; text only.
     Bar,
+    /// Numbers that need not be whole: means of counts, quotients.
+    Number,
+    /// Operations, in one decimal unit a column.
+    Flops,
+    /// Operations a second.
+    FlopRate,
+    /// Bytes a second, in decimal units as vendors give them.
+    ByteRate,
 }
 
 /// One column.
@@ -132,6 +140,12 @@ pub enum Value {
     Bytes(i64),
     /// A share, 0..1.
     Share(f64),
+    /// A mean of counts: no decimals when it is whole.
+    Mean(f64),
+    /// A quotient, with two decimals.
+    Ratio(f64),
+    /// Operations, or an amount a second.
+    Amount(u64),
     /// Not recorded.
     Missing,
     /// Nothing belongs here (sums that would mean nothing).
@@ -157,6 +171,17 @@ impl Value {
         }
     }
 
+    /// An amount a second; missing when it was not worked out.
+    pub fn rate(value: Option<f64>) -> Self {
+        // Rates below one a second or above what an integer holds are not worth telling from the bounds.
+        value.map_or(Self::Missing, |rate| Self::Amount(rate.round() as u64))
+    }
+
+    /// A name that may be absent.
+    pub fn name(value: Option<&str>) -> Self {
+        value.map_or(Self::Missing, |name| Self::Text(name.to_owned()))
+    }
+
     /// True when it says something.
     pub(crate) fn is_present(&self) -> bool {
         !matches!(self, Self::Missing | Self::Blank)
@@ -167,6 +192,7 @@ impl Value {
         match self {
             Self::Time(ns) => ns.get().unsigned_abs(),
             Self::Bytes(bytes) => bytes.unsigned_abs(),
+            Self::Amount(amount) => *amount,
             _ => 0,
         }
     }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use crate::names::{ellipsis, printable, width, wrap};
 use crate::style::Style;
 use crate::table::{Column, Kind, Row, Table, Value};
-use crate::units::{Scale, byte_scale, count, percent, time_scale};
+use crate::units::{Scale, byte_rate_scale, byte_scale, count, flop_rate_scale, flop_scale, mean, percent, ratio, time_scale};
 
 /// How text is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,10 +58,13 @@ impl Unit {
 
 pub(crate) fn heading_unit(table: &Table, column: usize) -> Unit {
     match table.columns[column].kind {
-        Kind::Text | Kind::Count | Kind::Bar => Unit::Plain,
+        Kind::Text | Kind::Count | Kind::Bar | Kind::Number => Unit::Plain,
         Kind::Share => Unit::Percent,
         Kind::Time => Unit::Scaled(time_scale(table.largest(column))),
         Kind::Bytes => Unit::Scaled(byte_scale(table.largest(column))),
+        Kind::Flops => Unit::Scaled(flop_scale(table.largest(column))),
+        Kind::FlopRate => Unit::Scaled(flop_rate_scale(table.largest(column))),
+        Kind::ByteRate => Unit::Scaled(byte_rate_scale(table.largest(column))),
     }
 }
 
@@ -70,7 +73,11 @@ pub(crate) fn number(value: &Value, unit: Unit) -> String {
     match (value, unit) {
         (Value::Time(ns), Unit::Scaled(scale)) => scale.show(ns.get()),
         (Value::Bytes(bytes), Unit::Scaled(scale)) => scale.show(*bytes),
+        (Value::Amount(amount), Unit::Scaled(scale)) => scale.show(i64::try_from(*amount).unwrap_or(i64::MAX)),
         (Value::Share(share), _) => percent(*share),
+        (Value::Mean(value), _) => mean(*value),
+        (Value::Ratio(value), _) => ratio(*value),
+        (Value::Amount(n), _) => count(*n),
         (Value::Count(n), _) => count(*n),
         (Value::Missing, _) => "–".to_owned(),
         (Value::Blank, _) => String::new(),

@@ -29,6 +29,13 @@ const BYTES: [Scale; 4] = [
     Scale { divisor: 1 << 30, decimals: 2, label: "GiB" },
 ];
 
+/// Decimal units of operations.
+const FLOPS: [&str; 5] = ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"];
+/// Decimal units of operations a second.
+const FLOP_RATES: [&str; 5] = ["FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s"];
+/// Decimal units of bytes a second, as vendors give bandwidths.
+const BYTE_RATES: [&str; 5] = ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"];
+
 /// The largest unit of which `largest` holds at least `at_least`.
 fn pick(scales: &[Scale; 4], largest: u64, at_least: u128) -> Scale {
     let fits = |scale: &&Scale| u128::from(largest) >= scale.divisor * at_least;
@@ -44,6 +51,56 @@ pub(crate) fn time_scale(largest: u64) -> Scale {
 /// The unit of a column of sizes whose largest is `largest` bytes.
 pub(crate) fn byte_scale(largest: u64) -> Scale {
     pick(&BYTES, largest, 10)
+}
+
+/// The decimal unit for numbers up to `largest`, of which it holds at least `at_least`.
+fn decimal_scale(labels: [&'static str; 5], largest: u64, at_least: u64) -> Scale {
+    let power = (0..5_u32).rev().find(|&power| largest >= 1_000_u64.pow(power).saturating_mul(at_least)).unwrap_or(0);
+    Scale { divisor: 1_000_u128.pow(power), decimals: if power == 0 { 0 } else { 2 }, label: labels[power as usize] }
+}
+
+/// The unit of a column of operations.
+pub(crate) fn flop_scale(largest: u64) -> Scale {
+    decimal_scale(FLOPS, largest, 10)
+}
+
+/// The unit of a column of operations a second.
+pub(crate) fn flop_rate_scale(largest: u64) -> Scale {
+    decimal_scale(FLOP_RATES, largest, 10)
+}
+
+/// The unit of a column of bytes a second.
+pub(crate) fn byte_rate_scale(largest: u64) -> Scale {
+    decimal_scale(BYTE_RATES, largest, 10)
+}
+
+/// One amount of operations a second with its own unit: `989.00 TFLOP/s`.
+pub(crate) fn flop_rate(value: u64) -> String {
+    let scale = decimal_scale(FLOP_RATES, value, 1);
+    format!("{} {}", scale.show(i64::try_from(value).unwrap_or(i64::MAX)), scale.label)
+}
+
+/// One amount of bytes a second with its own unit: `4.80 TB/s`.
+pub(crate) fn byte_rate(value: u64) -> String {
+    let scale = decimal_scale(BYTE_RATES, value, 1);
+    format!("{} {}", scale.show(i64::try_from(value).unwrap_or(i64::MAX)), scale.label)
+}
+
+/// A mean of counts: whole, or with one decimal.
+pub(crate) fn mean(value: f64) -> String {
+    let tenths = (value * 10.0).round();
+    if value > 0.0 && tenths == 0.0 {
+        "<0.1".to_owned()
+    } else if tenths % 10.0 == 0.0 {
+        count((tenths / 10.0) as u64)
+    } else {
+        format!("{}.{}", count((tenths / 10.0).trunc() as u64), (tenths % 10.0) as u64)
+    }
+}
+
+/// A quotient with two decimals; large ones without.
+pub(crate) fn ratio(value: f64) -> String {
+    if value >= 100.0 { count(value.round() as u64) } else { format!("{value:.2}") }
 }
 
 impl Scale {
@@ -149,6 +206,17 @@ mod tests {
         assert_eq!(bytes(-3 << 20), "-3.00 MiB");
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(count(999), "999");
+    }
+
+    #[test]
+    fn rates_means_and_quotients() {
+        assert_eq!(byte_rate(4_800_000_000_000), "4.80 TB/s");
+        assert_eq!(flop_rate(989_000_000_000_000), "989.00 TFLOP/s");
+        assert_eq!(flop_rate(7), "7 FLOP/s");
+        assert_eq!((flop_scale(0).label, flop_scale(9_999).label, flop_scale(10_000).label), ("FLOP", "FLOP", "kFLOP"));
+        assert_eq!((byte_rate_scale(u64::MAX).label, flop_rate_scale(10_000_000_000_000).label), ("TB/s", "TFLOP/s"));
+        assert_eq!([mean(28.0), mean(27.5), mean(0.04), mean(0.0), mean(1_234.96)], ["28", "27.5", "<0.1", "0", "1,235"]);
+        assert_eq!([ratio(1.0), ratio(12.346), ratio(1_234.5)], ["1.00", "12.35", "1,235"]);
     }
 
     #[test]

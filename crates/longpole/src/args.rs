@@ -93,6 +93,32 @@ Examples:
   longpole memory trace.json.gz
   longpole memory trace.json.gz --sort peak --range decode_step")]
     Memory(TableArgs),
+    /// Whole steps: layers, time by role, idle inside and between, slow steps
+    #[command(after_help = "Steps are found by marker (record_function, NVTX, ProfilerStep), else by graph replay, else from the
+order of kernels alone. --filter takes markers (or, without any, groups) whose name matches.
+Sort keys: part (default), time, spread, calls. Of each group the rows with most time are shown.
+
+Examples:
+  longpole steps trace.json.gz
+  longpole steps trace.json.gz --filter decode --limit 0
+  longpole steps trace.json.gz --ignore-ranges --sort time
+  longpole steps graph.json.gz --roles-from eager.json.gz
+  longpole steps trace.json.gz --csv > rows.csv")]
+    #[command(mut_arg("filter", |arg| arg.help("Only steps whose marker (or group, without markers) matches")))]
+    #[command(mut_arg("limit", |arg| arg.help("Show this many rows of each group, 0 for all rows of all groups [default: 20; JSON and CSV: all]")))]
+    Steps(StepsArgs),
+    /// Why the GPU was idle: causes, ranges, host frames, queue
+    #[command(after_help = "Every nanosecond between the first and the last activity of a device in which it ran nothing has one cause.
+Sort keys of causes and host frames: idle (default), intervals, largest, name. --csv: causes by device.
+
+Examples:
+  longpole idle trace.json.gz
+  longpole idle trace.json.gz --range decode_step
+  longpole idle trace.json.gz --sort largest --limit 30
+  longpole idle trace.json.gz --time 10ms..25ms --json")]
+    #[command(mut_arg("filter", |arg| arg.help("Only ranges and host frames whose name matches; totals and causes stay whole")))]
+    #[command(mut_arg("limit", |arg| arg.help("Show this many ranges and host frames, 0 for all [default: 10; JSON and CSV: all]")))]
+    Idle(TableArgs),
     /// What a suspect means, how it is detected, and what usually fixes it
     #[command(after_help = "Examples:
   longpole explain
@@ -117,7 +143,8 @@ impl Command {
         match self {
             Self::Triage(args) => Some(&args.common),
             Self::Ops(args) => Some(&args.common),
-            Self::Kernels(args) | Self::Families(args) | Self::Ranges(args) | Self::Memory(args) => Some(&args.common),
+            Self::Kernels(args) | Self::Families(args) | Self::Ranges(args) | Self::Memory(args) | Self::Idle(args) => Some(&args.common),
+            Self::Steps(args) => Some(&args.common),
             Self::Explain(_) | Self::Completions { .. } => None,
         }
     }
@@ -160,6 +187,19 @@ pub(crate) struct OpsArgs {
     /// Tell operators apart by `shape`, or by `stack=N` (N innermost Python frames; `stack` alone takes 5)
     #[arg(long, value_name = "WHAT", value_parser = parse_group, default_value = "name", hide_default_value = true, help_heading = "Output")]
     pub(crate) by: GroupBy,
+}
+
+/// Flags of `steps`.
+#[derive(Args, Debug)]
+pub(crate) struct StepsArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Find steps as if no range had been recorded
+    #[arg(long, help_heading = "Steps")]
+    pub(crate) ignore_ranges: bool,
+    /// Take the names of roles from the steps of this trace, e.g. an eager run of the same model
+    #[arg(long, value_name = "FILE", help_heading = "Steps")]
+    pub(crate) roles_from: Option<OsString>,
 }
 
 /// Flags of the other tables.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use longpole_analysis::{Scope, ScopeSpec, TraceIndex};
 use longpole_ingest::{ImportOptions, Imported, Input, Progress, import};
 use longpole_report::{
-    Grade, Header, Source, Table, TextOptions, Trust, csv, markdown, markdown_header, redact, redact_problems, redact_string, redact_trace,
-    text, text_header, text_trust, wire,
+    Block, Grade, Header, Source, Table, TextOptions, Trust, blocks_markdown, blocks_text, csv, markdown, markdown_header, redact,
+    redact_problems, redact_string, redact_trace, text, text_header, text_trust, wire,
 };
 use longpole_trace::{ProblemCode, Severity};
 use regex::Regex;
@@ -138,6 +138,14 @@ impl<'a> Session<'a> {
             Format::Text | Format::Json => {
                 self.print(&format!("{}\n{}", text_header(&self.header(), &self.options), text(&table, &self.options)))
             }
+        }
+    }
+
+    /// Prints a report of several parts as text or Markdown.
+    pub(crate) fn print_blocks(&self, blocks: &[Block]) -> Result<(), Failure> {
+        match self.format() {
+            Format::Markdown => self.print(&format!("{}{}", markdown_header(&self.header()), blocks_markdown(blocks))),
+            _ => self.print(&format!("{}{}", text_header(&self.header(), &self.options), blocks_text(blocks, &self.options))),
         }
     }
 

@@ -2,7 +2,8 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use longpole_analysis::{FamilyRow, KernelRow, MemoryRow, RangeRow, SortKey};
+use longpole_analysis::{CauseRow, FamilyRow, FrameRow, KernelRow, MemoryRow, RangeRow, SortKey};
+use longpole_report::views::StepOrder;
 
 use crate::exit::Failure;
 
@@ -64,6 +65,40 @@ const MEMORY: Keys<MemoryRow> = &[
     (&["name"], |a, b| (&a.name, Reverse(a.place)).cmp(&(&b.name, Reverse(b.place))), "name"),
 ];
 
+/// Orders of the causes and of the host frames of idle time.
+type IdleOrder = (Order<CauseRow>, Order<FrameRow>);
+
+/// The keys of idle time; they sort causes and host frames alike.
+const IDLE: &[(&[&str], IdleOrder)] = &[
+    (&["idle", "share", "time"], (largest!(idle_ns), largest!(idle_ns))),
+    (&["intervals", "count", "calls"], (largest!(intervals), largest!(intervals))),
+    (&["largest", "max"], (largest!(largest_ns), largest!(largest_ns))),
+    (
+        &["name", "cause"],
+        (|a, b| a.cause.code().cmp(b.cause.code()), |a, b| (&a.name, &a.inside, a.cause).cmp(&(&b.name, &b.inside, b.cause))),
+    ),
+];
+
+const STEPS: &[(&[&str], StepOrder)] = &[
+    (&["part", "order", "role"], StepOrder::Part),
+    (&["time", "share", "total", "per_step", "cuda"], StepOrder::Time),
+    (&["spread"], StepOrder::Spread),
+    (&["calls", "count"], StepOrder::Calls),
+];
+
+/// What `asked` names among `keys`.
+fn named<T: Copy>(keys: &[(&[&str], T)], asked: &str) -> Result<T, Failure> {
+    let name = asked.strip_suffix("_ns").unwrap_or(asked);
+    keys.iter()
+        .find(|(names, _)| names.contains(&name))
+        .map(|&(_, order)| order)
+        .ok_or_else(|| unknown(asked, keys.iter().map(|(names, _)| names[0])))
+}
+
+fn unknown<'k>(asked: &str, keys: impl Iterator<Item = &'k str>) -> Failure {
+    Failure::Usage(format!("unknown sort key `{asked}`; use one of {}", keys.collect::<Vec<_>>().join(", ")))
+}
+
 /// The order that `asked` names; `None` asks for the table's own.
 fn find<T>(keys: Keys<T>, asked: Option<&str>) -> Result<Option<Sorting<T>>, Failure> {
     let Some(asked) = asked else { return Ok(None) };
@@ -71,10 +106,7 @@ fn find<T>(keys: Keys<T>, asked: Option<&str>) -> Result<Option<Sorting<T>>, Fai
     let name = asked.replace("device", "cuda");
     let name = name.strip_suffix("_ns").or_else(|| name.strip_suffix("_bytes")).unwrap_or(&name);
     let found = keys.iter().find(|(names, ..)| names.contains(&name)).map(|&(_, order, column)| Sorting { order, column });
-    found.map(Some).ok_or_else(|| {
-        let names: Vec<_> = keys.iter().map(|(names, ..)| names[0]).collect();
-        Failure::Usage(format!("unknown sort key `{asked}`; use one of {}", names.join(", ")))
-    })
+    found.map(Some).ok_or_else(|| unknown(asked, keys.iter().map(|(names, ..)| names[0])))
 }
 
 /// The column of the operator table that shows a key.
@@ -110,6 +142,16 @@ pub(crate) fn ranges(asked: Option<&str>) -> Result<Option<Sorting<RangeRow>>, F
 /// Order of allocations.
 pub(crate) fn memory(asked: Option<&str>) -> Result<Option<Sorting<MemoryRow>>, Failure> {
     find(MEMORY, asked)
+}
+
+/// Order of the rows of a step.
+pub(crate) fn steps(asked: Option<&str>) -> Result<StepOrder, Failure> {
+    asked.map_or(Ok(StepOrder::default()), |asked| named(STEPS, asked))
+}
+
+/// Orders of idle causes and host frames; `None` keeps the largest first.
+pub(crate) fn idle(asked: Option<&str>) -> Result<Option<IdleOrder>, Failure> {
+    asked.map(|asked| named(IDLE, asked)).transpose()
 }
 
 #[cfg(test)]

@@ -1,18 +1,23 @@
 //! Results as tables: which columns there are, in which order, and what a narrow terminal can do without.
 
 mod families;
+mod idle;
 mod kernels;
 mod memory;
 mod ops;
 mod ranges;
+mod steps;
 
 pub use families::families;
+pub use idle::{IdleLayout, frame_kind, idle, idle_csv};
 pub use kernels::kernels;
 pub use memory::memory;
 pub use ops::ops;
 pub use ranges::{RangeLayout, ranges};
+pub(crate) use steps::chosen;
+pub use steps::{StepLayout, StepOrder, role_source, steps, steps_csv};
 
-use longpole_trace::Ns;
+use longpole_trace::{DeviceId, Ns, Trace};
 
 use crate::table::Value;
 
@@ -27,6 +32,19 @@ where
     T: std::ops::Add<Output = T>,
 {
     values.flatten().reduce(|a, b| a + b)
+}
+
+/// A device by its number, with its rank where there are several.
+pub(crate) fn device_label(trace: &Trace, device: DeviceId) -> String {
+    let Some(device) = trace.devices.get(device.index()) else { return "device ?".to_owned() };
+    let rank = trace.ranks.get(device.rank as usize).filter(|_| trace.ranks.len() > 1);
+    let rank = rank.map_or_else(String::new, |rank| format!("rank {} ", rank.rank));
+    format!("{rank}device {}", device.ordinal)
+}
+
+/// A time counted from the first event, as `--time` counts it.
+pub(crate) fn since_first(trace: &Trace, at: Ns) -> Ns {
+    trace.window.bounds().map_or(at, |(first, _)| at - first)
 }
 
 fn text(value: &str) -> Value {

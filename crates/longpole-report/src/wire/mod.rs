@@ -6,24 +6,28 @@
 mod explain;
 mod families;
 mod harmless;
+mod idle;
 mod kernels;
 mod memory;
 mod ops;
 mod ranges;
 mod smells;
+mod steps;
 mod triage;
 
 pub use explain::explain;
 pub use families::families;
+pub use idle::idle;
 pub use kernels::kernels;
 pub use memory::memory;
 pub use ops::ops;
 pub use ranges::ranges;
+pub use steps::steps;
 pub use triage::triage;
 
 use std::io;
 
-use longpole_trace::Ns;
+use longpole_trace::{DeviceId, Ns, Trace};
 use serde::Serialize;
 
 use crate::header::Header;
@@ -107,6 +111,19 @@ fn document<'a, Body>(schema: &'static str, header: &Header<'a>, body: Body) -> 
         },
         body,
     }
+}
+
+/// A device, by its number and the rank it belongs to.
+#[derive(Serialize)]
+struct DeviceOut {
+    device: Option<i64>,
+    rank: Option<u32>,
+}
+
+fn device(trace: &Trace, id: DeviceId) -> DeviceOut {
+    let device = trace.devices.get(id.index());
+    let rank = device.and_then(|device| trace.ranks.get(device.rank as usize));
+    DeviceOut { device: device.map(|device| device.ordinal), rank: rank.map(|rank| rank.rank) }
 }
 
 fn ns(value: Option<Ns>) -> Option<i64> {

@@ -2,10 +2,12 @@
 
 mod explain;
 mod families;
+mod idle;
 mod kernels;
 mod memory;
 mod ops;
 mod ranges;
+mod steps;
 mod triage;
 
 use std::io::{self, Write as _};
@@ -24,6 +26,8 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Families(args) => families::run(&args.common),
         Command::Ranges(args) => ranges::run(&args.common),
         Command::Memory(args) => memory::run(&args.common),
+        Command::Steps(args) => steps::run(args),
+        Command::Idle(args) => idle::run(&args.common),
         Command::Explain(args) => explain::run(args),
         Command::Completions { shell } => completions(*shell),
     }

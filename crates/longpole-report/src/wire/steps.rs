@@ -1,0 +1,234 @@
+//! `longpole.steps/1`
+
+use longpole_analysis::{Culprit, LeftOut, Part, SlowStep, Step, StepGroup, StepNote, StepRow, StepTable, Why};
+use longpole_trace::{ActivityKind, Trace};
+use serde::Serialize;
+
+use super::{DeviceOut, device, ns};
+use crate::header::Header;
+use crate::views::{role_source, since_first};
+
+#[derive(Serialize)]
+struct Kind {
+    kernels: u32,
+    count: u32,
+}
+
+#[derive(Serialize)]
+struct StepOut {
+    number: u32,
+    start_ns: i64,
+    span_ns: i64,
+    busy_ns: i64,
+    period_ns: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct LeftOutStep {
+    #[serde(flatten)]
+    step: StepOut,
+    why: &'static str,
+}
+
+#[derive(Serialize)]
+struct RowOut<'a> {
+    part: &'static str,
+    layer_kind: Option<u32>,
+    place: Option<u32>,
+    role: &'a str,
+    role_from: &'static str,
+    kernel: &'a str,
+    kernel_name: &'a str,
+    kind: &'static str,
+    calls: u64,
+    calls_per_step: f64,
+    ns_per_step: i64,
+    min_ns: i64,
+    max_ns: i64,
+    total_ns: i64,
+    share_fraction: f64,
+}
+
+#[derive(Serialize)]
+struct Layer {
+    kind: u32,
+    busy_ns: i64,
+    outlier: bool,
+}
+
+#[derive(Serialize)]
+struct Slow<'a> {
+    number: u32,
+    start_ns: i64,
+    excess_ns: i64,
+    culprit: &'static str,
+    culprit_role: Option<&'a str>,
+    culprit_kernel: Option<&'a str>,
+    culprit_ns: i64,
+}
+
+#[derive(Serialize)]
+struct Group<'a> {
+    name: &'a str,
+    found_by: &'static str,
+    #[serde(flatten)]
+    device: DeviceOut,
+    count: usize,
+    layers: usize,
+    layer_kinds: Vec<Kind>,
+    layer_order: &'a [u32],
+    kernels_per_step: u64,
+    activities_per_step: u64,
+    busy_ns: i64,
+    span_ns: i64,
+    period_ns: Option<i64>,
+    gap_inside_ns: i64,
+    gap_between_ns: Option<i64>,
+    total_busy_ns: i64,
+    first_half_busy_ns: Option<i64>,
+    second_half_busy_ns: Option<i64>,
+    rows: Vec<RowOut<'a>>,
+    strip: Vec<Layer>,
+    steps: Vec<StepOut>,
+    left_out: Vec<LeftOutStep>,
+    slow_steps: Vec<Slow<'a>>,
+    notes: Vec<Note>,
+}
+
+#[derive(Serialize)]
+struct Note {
+    code: &'static str,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    groups: Vec<Group<'a>>,
+    activities_outside: u64,
+    outside_ns: i64,
+    notes: Vec<Note>,
+}
+
+fn note(note: &StepNote) -> Note {
+    let code = match note {
+        StepNote::WarmUpLeftOut { .. } => "warm_up_left_out",
+        StepNote::Drift { .. } => "drift",
+        StepNote::WithoutLaunch { .. } => "without_launch",
+        StepNote::RepeatsMayBeSteps => "repeats_may_be_steps",
+        StepNote::CutOff { .. } => "cut_off",
+        StepNote::Unmatched { .. } => "unmatched",
+        StepNote::MarkerHoldsSeveralSteps { .. } => "marker_holds_several_steps",
+        StepNote::NoSteps => "no_steps",
+    };
+    Note { code, text: note.to_string() }
+}
+
+fn step(step: &Step, trace: &Trace) -> StepOut {
+    StepOut {
+        number: step.number,
+        start_ns: since_first(trace, step.start).get(),
+        span_ns: step.span_ns().get(),
+        busy_ns: step.busy_ns.get(),
+        period_ns: ns(step.period_ns),
+    }
+}
+
+fn left_out(left: &LeftOut, trace: &Trace) -> LeftOutStep {
+    let why = match left.why {
+        Why::Slow => "slow",
+        Why::OtherKernels => "other_kernels",
+        Why::CutOff => "cut_off",
+    };
+    LeftOutStep { step: step(&left.step, trace), why }
+}
+
+fn row<'a>(row: &'a StepRow, group: &StepGroup, trace: &'a Trace) -> RowOut<'a> {
+    RowOut {
+        part: row.part.code(),
+        layer_kind: if let Part::Layer(kind) = row.part { Some(kind) } else { None },
+        place: row.place,
+        role: &row.role,
+        role_from: role_source(row.role_from),
+        kernel: &row.kernel,
+        kernel_name: trace.strings.get(row.name),
+        kind: match row.kind {
+            ActivityKind::Kernel => "kernel",
+            ActivityKind::Memcpy => "memcpy",
+            ActivityKind::Memset => "memset",
+            ActivityKind::Other => "other",
+        },
+        calls: row.calls,
+        calls_per_step: row.calls_per_step(group.steps.len()),
+        ns_per_step: row.ns_per_step.get(),
+        min_ns: row.min_ns.get(),
+        max_ns: row.max_ns.get(),
+        total_ns: row.total_ns.get(),
+        share_fraction: row.share_fraction(group.total_busy_ns),
+    }
+}
+
+fn slow<'a>(slow: &SlowStep, group: &'a StepGroup, trace: &'a Trace) -> Option<Slow<'a>> {
+    let step = group.steps.get(slow.step as usize)?;
+    let (culprit, role, kernel) = match slow.culprit {
+        Culprit::Row(row) => {
+            let row = group.rows.get(row as usize)?;
+            ("row", Some(row.role.as_str()), Some(row.kernel.as_str()))
+        }
+        Culprit::IdleInside(id) => ("idle_inside", None, trace.activities.name.get(id.index()).map(|&name| trace.strings.get(name))),
+    };
+    Some(Slow {
+        number: step.number,
+        start_ns: since_first(trace, step.start).get(),
+        excess_ns: slow.excess_ns.get(),
+        culprit,
+        culprit_role: role,
+        culprit_kernel: kernel,
+        culprit_ns: slow.culprit_ns.get(),
+    })
+}
+
+fn group<'a>(group: &'a StepGroup, trace: &'a Trace, order: &[usize]) -> Group<'a> {
+    let layers = group.layers.as_ref();
+    Group {
+        name: &group.name,
+        found_by: group.found_by.code(),
+        device: device(trace, group.device),
+        count: group.steps.len(),
+        layers: layers.map_or(0, |layers| layers.order.len()),
+        layer_kinds: layers.iter().flat_map(|layers| &layers.kinds).map(|kind| Kind { kernels: kind.kernels, count: kind.count }).collect(),
+        layer_order: layers.map_or(&[], |layers| &layers.order),
+        kernels_per_step: group.kernels_per_step,
+        activities_per_step: group.activities_per_step,
+        busy_ns: group.busy_ns.get(),
+        span_ns: group.span_ns.get(),
+        period_ns: ns(group.period_ns),
+        gap_inside_ns: group.gap_inside_ns.get(),
+        gap_between_ns: ns(group.gap_between_ns),
+        total_busy_ns: group.total_busy_ns.get(),
+        first_half_busy_ns: ns(group.first_half_busy_ns),
+        second_half_busy_ns: ns(group.second_half_busy_ns),
+        rows: order.iter().filter_map(|&at| group.rows.get(at)).map(|of_group| row(of_group, group, trace)).collect(),
+        strip: group.strip.iter().map(|layer| Layer { kind: layer.kind, busy_ns: layer.busy_ns.get(), outlier: layer.outlier }).collect(),
+        steps: group.steps.iter().map(|of_group| step(of_group, trace)).collect(),
+        left_out: group.left_out.iter().map(|left| left_out(left, trace)).collect(),
+        slow_steps: group.slow_steps.iter().filter_map(|of_group| slow(of_group, group, trace)).collect(),
+        notes: group.notes.iter().map(note).collect(),
+    }
+}
+
+/// The document of `longpole steps`, each group's rows as `layout` orders and limits them. Times at which something happened count from the
+/// first event, as `--time` does.
+pub fn steps<'a>(
+    header: &Header<'a>,
+    table: &'a StepTable,
+    trace: &'a Trace,
+    layout: &crate::views::StepLayout,
+) -> impl Serialize + use<'a> {
+    let body = Body {
+        groups: table.groups.iter().map(|of_table| group(of_table, trace, &crate::views::chosen(of_table, layout))).collect(),
+        activities_outside: table.activities_outside,
+        outside_ns: table.outside_ns.get(),
+        notes: table.notes.iter().map(note).collect(),
+    };
+    super::document("longpole.steps/1", header, body)
+}
