@@ -3,6 +3,8 @@
 //! Boundaries rotate freely; the leftmost place of the run is one. Where the last layer then lacks its end, and what stands before
 //! the run is mostly that end in another form (a first norm without the addition that later ones have), the boundaries go back by it.
 
+use std::ops::Range;
+
 use super::repeats::Block;
 
 /// A first or last layer with a smaller share of its places is none.
@@ -11,12 +13,13 @@ const WHOLE_LAYER: f64 = 0.5;
 const WHOLE_TOGETHER: f64 = 0.75;
 /// Longest end that is looked for before a run: the search takes the square.
 const LONGEST_END: usize = 256;
+/// Forms of that end that are tried.
+const MOST_FORMS: usize = 8;
 /// Fewest layers of a block; what repeats twice can be a step as well.
 const FEWEST_LAYERS: usize = 3;
-/// Strangers that are looked at, fewest layers between two of them, and how far before a block the first one may stand.
+/// Strangers that are looked at, and fewest layers between two of them.
 const STRANGERS: usize = 8;
 const FEWEST_BETWEEN: usize = 3;
-const NEAR: usize = 3;
 
 /// A run of a pattern's places: for each symbol from `start` on its place, or none for an inserted one.
 pub(super) struct Run {
@@ -26,16 +29,20 @@ pub(super) struct Run {
     pub(super) bits: f64,
 }
 
+/// A run cut into layers.
+struct Cut {
+    bounds: Vec<u32>,
+    /// How many places each layer has.
+    matched: Vec<usize>,
+    /// Place of the pattern at which layers begin.
+    turned: usize,
+}
+
 impl Run {
     /// The layers, if there are enough.
     pub(super) fn layered(mut self, symbols: &[u32]) -> Option<Block> {
-        let (mut bounds, mut matched, missing_end) = self.cut()?;
-        if missing_end > 0
-            && let Some(last) = matched.last()
-            && self.go_back(symbols, missing_end, *last)
-        {
-            (bounds, matched, _) = self.cut()?;
-        }
+        let cut = self.cut()?;
+        let Cut { mut bounds, mut matched, turned } = self.gone_back(symbols, &cut).unwrap_or(cut);
         let period = self.pattern.len();
         let whole = |count: usize| count as f64 >= period as f64 * WHOLE_LAYER;
         while matched.first().is_some_and(|&count| !whole(count)) {
@@ -49,19 +56,14 @@ impl Run {
         if matched.len() < FEWEST_LAYERS {
             return None;
         }
-        let turned = self.first_place()?;
         self.pattern.rotate_left(turned);
         Some(Block { bounds, pattern: self.pattern, bits: self.bits })
     }
 
-    fn first_place(&self) -> Option<usize> {
-        self.places.iter().flatten().next().map(|&place| place as usize)
-    }
-
-    /// Bounds of layers that begin at the first place, how many places each has, and how many the last one lacks at its end.
-    fn cut(&self) -> Option<(Vec<u32>, Vec<usize>, usize)> {
+    /// Layers that begin at the first place.
+    fn cut(&self) -> Option<Cut> {
         let period = self.pattern.len();
-        let turned = self.first_place()?;
+        let turned = *self.places.iter().flatten().next()? as usize;
         let mut bounds = vec![self.start as u32];
         let mut matched = vec![0_usize];
         let mut last = None;
@@ -80,72 +82,103 @@ impl Run {
             }
         }
         bounds.push(end as u32);
-        Some((bounds, matched, period - 1 - last?))
+        Some(Cut { bounds, matched, turned })
     }
 
-    /// Adds what stands before the run, if most of the end of a layer is there; `last` is what the last layer has.
-    fn go_back(&mut self, symbols: &[u32], missing_end: usize, last: usize) -> bool {
-        let (period, Some(turned)) = (self.pattern.len(), self.first_place()) else { return false };
-        if missing_end > LONGEST_END || last * 2 < period {
-            return false;
+    /// Layers that begin where the last one ends early, if what stands before the run is mostly what the last one lacks.
+    fn gone_back(&self, symbols: &[u32], cut: &Cut) -> Option<Cut> {
+        let period = self.pattern.len();
+        let turn = |place: u32| (place as usize + period - cut.turned) % period;
+        let last_place = turn(self.places.iter().flatten().next_back().copied()?);
+        let last = *cut.matched.last()?;
+        let missing = period - 1 - last_place;
+        if missing == 0 || missing > LONGEST_END || last * 2 < period {
+            return None;
         }
-        let end: Vec<u32> = (period - missing_end..period).map(|place| ((place + turned) % period) as u32).collect();
-        let before = &symbols[self.start.saturating_sub(2 * missing_end)..self.start];
-        // Longest common subsequence of what follows each pair of places.
-        let width = end.len() + 1;
-        let mut common = vec![0_u32; (before.len() + 1) * width];
-        for a in (0..before.len()).rev() {
-            for b in (0..end.len()).rev() {
-                let same = before[a] == self.pattern[end[b] as usize];
-                common[a * width + b] =
-                    if same { common[(a + 1) * width + b + 1] + 1 } else { common[(a + 1) * width + b].max(common[a * width + b + 1]) };
+        // Where the other layers have what the last one lacks; those of other kinds have it in other forms.
+        let layers = cut.matched.len();
+        let mut ends: Vec<Range<usize>> = Vec::with_capacity(layers);
+        let mut kept = Vec::with_capacity(layers);
+        for layer in 0..layers - 1 {
+            let range = cut.bounds[layer] as usize..cut.bounds[layer + 1] as usize;
+            let places = &self.places[range.start - self.start..range.end - self.start];
+            let has = |place: &Option<u32>| place.is_some_and(|place| turn(place) <= last_place);
+            let end = range.start + places.iter().rposition(has).map_or(0, |at| at + 1);
+            kept.push(places.iter().filter(|place| has(place)).count());
+            ends.push(end..range.end);
+        }
+        let mut forms: Vec<&[u32]> = Vec::new();
+        for end in &ends {
+            let form = &symbols[end.clone()];
+            if forms.len() < MOST_FORMS && !form.is_empty() && form.len() <= 2 * LONGEST_END && !forms.contains(&form) {
+                forms.push(form);
             }
         }
-        let mut added = vec![None; before.len()];
-        let (mut a, mut b) = (0, 0);
-        while a < before.len() && b < end.len() && common[a * width + b] > 0 {
-            // As late in what stands before as possible.
-            if common[(a + 1) * width + b] == common[a * width + b] {
-                a += 1;
-            } else if before[a] == self.pattern[end[b] as usize] {
-                added[a] = Some(end[b]);
-                (a, b) = (a + 1, b + 1);
-            } else {
-                b += 1;
-            }
-        }
-        // From the run backwards, as far as more is there than is not.
-        let (mut first, mut best, mut sum) = (added.len(), 0_i64, 0_i64);
-        for (at, place) in added.iter().enumerate().rev() {
-            sum += if place.is_some() { 1 } else { -1 };
-            if sum > best {
-                (first, best) = (at, sum);
-            }
-        }
-        let found = added[first..].iter().flatten().count();
-        if found * 2 < missing_end || ((last + found) as f64) < period as f64 * WHOLE_TOGETHER {
-            return false;
-        }
-        self.start -= before.len() - first;
-        added.drain(..first);
-        added.append(&mut self.places);
-        self.places = added;
-        true
+        let found = forms.iter().filter_map(|form| {
+            let (length, common) = before_run(&symbols[self.start.saturating_sub(2 * form.len())..self.start], form);
+            let enough = common * 2 >= form.len() && (last + common) as f64 >= period as f64 * WHOLE_TOGETHER;
+            enough.then_some((common as f64 / form.len() as f64, length, common))
+        });
+        let (_, length, common) = found.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let mut bounds = vec![(self.start - length) as u32];
+        bounds.extend(ends.iter().map(|end| end.start as u32));
+        bounds.push(*cut.bounds.last()?);
+        let mut matched = vec![kept.first()? + common];
+        matched.extend((1..layers - 1).map(|layer| kept[layer] + ends[layer - 1].len().min(missing)));
+        matched.push(last + ends.last()?.len().min(missing));
+        Some(Cut { bounds, matched, turned: (cut.turned + last_place + 1) % period })
     }
 }
 
-/// Where the same stranger stands just before a block and again and again in it, each time after as many layers: it begins a step. The
+/// How much of the end of `before` is `form` with differences: its length, and the symbols in common (a longest common subsequence,
+/// taken from the end backwards as far as more is common than is not).
+fn before_run(before: &[u32], form: &[u32]) -> (usize, usize) {
+    let width = form.len() + 1;
+    let mut common = vec![0_u32; (before.len() + 1) * width];
+    for a in (0..before.len()).rev() {
+        for b in (0..form.len()).rev() {
+            common[a * width + b] = if before[a] == form[b] {
+                common[(a + 1) * width + b + 1] + 1
+            } else {
+                common[(a + 1) * width + b].max(common[a * width + b + 1])
+            };
+        }
+    }
+    let mut is_common = vec![false; before.len()];
+    let (mut a, mut b) = (0, 0);
+    while a < before.len() && b < form.len() && common[a * width + b] > 0 {
+        // As late in what stands before as possible.
+        if common[(a + 1) * width + b] == common[a * width + b] {
+            a += 1;
+        } else if before[a] == form[b] {
+            is_common[a] = true;
+            (a, b) = (a + 1, b + 1);
+        } else {
+            b += 1;
+        }
+    }
+    let (mut first, mut best, mut sum) = (before.len(), 0_i64, 0_i64);
+    for (at, is_common) in is_common.iter().enumerate().rev() {
+        sum += if *is_common { 1 } else { -1 };
+        if sum > best {
+            (first, best) = (at, sum);
+        }
+    }
+    (before.len() - first, is_common[first..].iter().filter(|is_common| **is_common).count())
+}
+
+/// Where the same stranger stands less than half a layer before a block and again and again in it, each time after as many layers: it begins a step. The
 /// positions at which to cut, if there is such a stranger.
 pub(super) fn regular_strangers(symbols: &[u32], block: &Block) -> Option<Vec<usize>> {
     let mut known = block.pattern.clone();
     known.sort_unstable();
     let (start, end, layers) = (block.start(), block.end(), block.layers());
-    let near = start.saturating_sub(NEAR)..start;
-    let strangers = symbols[near.clone()].iter().rev().filter(|&symbol| known.binary_search(symbol).is_err());
+    let strangers =
+        symbols[start.saturating_sub(block.pattern.len() / 2)..start].iter().rev().filter(|&symbol| known.binary_search(symbol).is_err());
     strangers.take(STRANGERS).find_map(|&stranger| {
         let inside: Vec<usize> = (start..end).filter(|&at| symbols[at] == stranger).collect();
-        // Layers that begin at or before each, so that only whole ones count in between.
-        let begun = |at: usize| block.bounds[..layers].partition_point(|&bound| bound as usize <= at);
+        // Layers that begin before each: a stranger may be the end of a layer or the first of the next.
+        let begun = |at: usize| block.bounds[..layers].partition_point(|&bound| (bound as usize) < at);
         let counts: Vec<usize> = inside.iter().map(|&at| begun(at)).collect();
         let first = *counts.first()?;
         let regular = first >= FEWEST_BETWEEN

@@ -30,7 +30,7 @@ const PERIODS: usize = 48;
 /// Share of symbols that agree with those a period earlier at a seed.
 const SEED_SHARE: f64 = 0.6;
 /// Evidence that a block must have, in bits.
-const SIGNIFICANT_BITS: f64 = 40.0;
+pub(super) const SIGNIFICANT_BITS: f64 = 40.0;
 /// Bits to describe a difference besides its place and its symbols.
 const REPAIR_BITS: f64 = 4.0;
 /// Shortest sequence looked at: three layers of the shortest period.
@@ -85,7 +85,7 @@ struct Text<'s> {
 }
 
 /// Minus the logarithm of the chance that two symbols drawn from these are the same.
-fn collision_bits(symbols: &[u32]) -> f64 {
+pub(super) fn collision_bits(symbols: &[u32]) -> f64 {
     let mut counts: HashMap<u32, u64, FixedState> = HashMap::default();
     for &symbol in symbols {
         *counts.entry(symbol).or_default() += 1;
