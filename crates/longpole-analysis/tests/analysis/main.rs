@@ -8,6 +8,7 @@ mod real;
 mod roofline;
 mod scale;
 mod slow_reader;
+mod steps;
 mod torch_parity;
 mod torch_table;
 mod traces;
