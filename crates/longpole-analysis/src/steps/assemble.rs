@@ -167,14 +167,14 @@ fn found_by(raws: &[Raw], members: &[usize]) -> FoundBy {
     all.into_iter().rev().max_by_key(|&by| count(by)).unwrap_or(FoundBy::KernelSequence)
 }
 
-/// What a group without a marker looks like: `28 x 58 kernels`.
+/// What a group without a marker looks like: `28 x 58`.
 fn describe(group: &StepGroup) -> String {
     match &group.layers {
         Some(layers) => {
-            let kinds: Vec<String> = layers.kinds.iter().map(|kind| format!("{} x {}", kind.count, kind.kernels)).collect();
-            format!("{} kernels", kinds.join(" + "))
+            let kinds: Vec<String> = layers.kinds.iter().map(|kind| format!("{} x {}", kind.count, kind.places)).collect();
+            kinds.join(" + ")
         }
-        None => format!("{} kernels", group.kernels_per_step),
+        None => crate::phrases::counted(group.activities_per_step, "device event"),
     }
 }
 

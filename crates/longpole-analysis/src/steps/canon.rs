@@ -111,7 +111,11 @@ fn kinds(layers: &[&[u32]]) -> (Vec<Vec<u32>>, Vec<u32>) {
     let mut kind_of: HashMap<&[u32], usize, FixedState> = HashMap::default();
     for (form, count, first) in forms {
         let most = (form.len() as f64 * LIKE) as usize;
-        let like = kinds.iter().position(|(kind, _)| Reference::new(kind).align(form, most).is_some());
+        let distance = |kind: &[u32]| {
+            let places = Reference::new(kind).align(form, most)?;
+            Some(kind.len() + form.len() - 2 * places.iter().flatten().count())
+        };
+        let like = kinds.iter().enumerate().filter_map(|(at, (kind, _))| Some((distance(kind)?, at))).min().map(|(_, at)| at);
         let kind = match like {
             Some(kind) if count < LAYERS_OF_A_KIND => kind,
             _ if kinds.len() >= MOST_KINDS => like.unwrap_or(0),

@@ -1,15 +1,18 @@
 //! From anchors (blocks of layers, graph launches) to steps: which of the launches between two anchors belong to which.
 //!
 //! Between two anchors stand the end of one step and the begin of the next. What follows the last anchor shows how a step ends, what
-//! precedes the first one how it begins; where what stands between agrees with one of these, that is the cut. What cuts teach about the
-//! begin and end of a kind of step is used for the others. Else the cut is at the longest idle time before any of those launches, by
-//! the median over all places where the same launches stand between.
+//! precedes the first one how it begins, and each cut teaches how steps of its two kinds do. The cut is where both sides have most in
+//! common with those, and of equals at the longest idle time before a launch (the median over all places where the same launches stand
+//! between).
 
 use std::ops::Range;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use longpole_trace::Ns;
+
+/// Longer gaps are cut by idle time alone.
+const LONGEST_COMPARED: usize = 1_024;
 
 /// Something that is surely of one step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,12 +48,9 @@ pub(super) fn steps(symbols: &[u32], anchors: &[Anchor], idle: &dyn Fn(usize) ->
     order.sort_by_key(|&form| (forms[form].0.0 != forms[form].0.1, std::cmp::Reverse(forms[form].1.len()), form));
     for &form in &order {
         let ((before, after, gap), gaps) = &forms[form];
-        let after_end = (*before == last.key && !trailing.is_empty() && gap.starts_with(trailing)).then_some(trailing.len());
-        let before_begin = (*after == first.key && !leading.is_empty() && gap.ends_with(leading)).then(|| gap.len() - leading.len());
-        let ends = learned.ends.get(before).filter(|end| !end.is_empty() && gap.starts_with(end)).map(|end| end.len());
-        let begins =
-            learned.begins.get(after).filter(|begin| !begin.is_empty() && gap.ends_with(begin)).map(|begin| gap.len() - begin.len());
-        let cut = after_end.or(before_begin).or(begins).or(ends).unwrap_or_else(|| longest_idle(gaps, |at| between(at), idle));
+        let end = learned.ends.get(before).copied().unwrap_or(trailing);
+        let begin = learned.begins.get(after).copied().unwrap_or(leading);
+        let cut = best_cut(gap, end, begin, |offset| median_idle(gaps, offset, |at| between(at), idle));
         cuts[form] = Some(cut);
         learned.ends.entry(*before).or_insert(&gap[..cut]);
         learned.begins.entry(*after).or_insert(&gap[cut..]);
@@ -62,7 +62,7 @@ pub(super) fn steps(symbols: &[u32], anchors: &[Anchor], idle: &dyn Fn(usize) ->
         }
     }
     // Before the first and after the last anchor: what is known to belong there; else all, unless it is longer than the anchor itself.
-    let longest = |range: Range<usize>| longest_idle(&[0], |_| range.clone(), idle);
+    let longest = |range: Range<usize>| (0..=range.len()).max_by_key(|&at| (idle(range.start + at), std::cmp::Reverse(at))).unwrap_or(0);
     let begin = match learned.begins.get(&first.key) {
         Some(begin) if leading.ends_with(begin) => leading.len() - begin.len(),
         _ if leading.len() <= first.range.len() => 0,
@@ -78,17 +78,46 @@ pub(super) fn steps(symbols: &[u32], anchors: &[Anchor], idle: &dyn Fn(usize) ->
     cut_after.into_iter().map(|to| std::mem::replace(&mut from, to)..to).collect()
 }
 
-/// The offset into gaps of the same form at which the median idle time before a launch is longest; the launch after the gap counts.
-fn longest_idle(gaps: &[usize], between: impl Fn(usize) -> Range<usize>, idle: &dyn Fn(usize) -> Ns) -> usize {
+/// The offset into a gap at which what is before it has most in common with how a step ends, and what is after it with how one begins;
+/// of equals that with the longest idle time.
+fn best_cut(gap: &[u32], end: &[u32], begin: &[u32], idle: impl Fn(usize) -> Ns) -> usize {
+    let mut common = vec![0; gap.len() + 1];
+    if gap.len().max(end.len()).max(begin.len()) <= LONGEST_COMPARED {
+        let backwards = |symbols: &[u32]| symbols.iter().rev().copied().collect::<Vec<_>>();
+        let with_end = common_by_length(gap, end);
+        let with_begin = common_by_length(&backwards(gap), &backwards(begin));
+        for (offset, common) in common.iter_mut().enumerate() {
+            // Nothing more and nothing less is worth something too.
+            let exact = u32::from(gap[..offset] == *end) + u32::from(gap[offset..] == *begin);
+            *common = with_end[offset] + with_begin[gap.len() - offset] + exact;
+        }
+    }
+    (0..=gap.len()).max_by_key(|&offset| (common[offset], idle(offset), std::cmp::Reverse(offset))).unwrap_or(0)
+}
+
+/// For each length of the beginning of `text`, its longest common subsequence with `other`.
+fn common_by_length(text: &[u32], other: &[u32]) -> Vec<u32> {
+    let mut row = vec![0_u32; other.len() + 1];
+    let mut all = vec![0];
+    for symbol in text {
+        let mut diagonal = 0;
+        for at in 0..other.len() {
+            let above = row[at + 1];
+            row[at + 1] = if *symbol == other[at] { diagonal + 1 } else { above.max(row[at]) };
+            diagonal = above;
+        }
+        all.push(row[other.len()]);
+    }
+    all
+}
+
+/// The median idle time before a launch, over gaps of the same form; the launch after the gap counts.
+fn median_idle(gaps: &[usize], offset: usize, between: impl Fn(usize) -> Range<usize>, idle: &dyn Fn(usize) -> Ns) -> Ns {
     /// Gaps looked at: a median needs no more.
     const ENOUGH: usize = 101;
-    let length = gaps.first().map_or(0, |&at| between(at).len());
-    let median = |offset: usize| {
-        let mut idles: Vec<Ns> = gaps.iter().take(ENOUGH).map(|&at| idle(between(at).start + offset)).collect();
-        let middle = idles.len() / 2;
-        *idles.select_nth_unstable(middle).1
-    };
-    (0..=length).max_by_key(|&offset| (median(offset), std::cmp::Reverse(offset))).unwrap_or(0)
+    let mut idles: Vec<Ns> = gaps.iter().take(ENOUGH).map(|&at| idle(between(at).start + offset)).collect();
+    let middle = idles.len() / 2;
+    *idles.select_nth_unstable(middle).1
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ const SMALLEST_GRAPH: usize = 4;
 const SMALLEST_BLOCK: f64 = 0.1;
 /// Share of the work that graph launches must hold for them alone to make steps.
 const HOLDS_MOST: f64 = 0.5;
+/// A block with less than this part of the whole around it is a row of steps.
+const NEXT_TO_NOTHING: usize = 50;
 /// Graph launches of one step without layers, at most.
 const LONGEST_ROW: usize = 64;
 
@@ -55,9 +57,8 @@ pub(super) fn find(index: &TraceIndex<'_>, program: &Program) -> (Vec<Found>, Ve
         let mut from = 0;
         // Eager steps before, between and after the replays.
         for until in whole().map(|launch| &launch.range).chain(std::iter::once(&(symbols.len()..symbols.len()))) {
-            for mut block in blocks(&symbols[from..until.start.max(from)]) {
-                block.bounds.iter_mut().for_each(|bound| *bound += from as u32);
-                anchors.push(block_anchor(&block, &mut keys));
+            for block in blocks(&symbols[from..until.start.max(from)]) {
+                anchors.push(block_anchor(&block.moved(from as u32), &mut keys));
             }
             from = until.end;
         }
@@ -78,9 +79,12 @@ pub(super) fn find(index: &TraceIndex<'_>, program: &Program) -> (Vec<Found>, Ve
     anchors.retain(|(anchor, _)| anchor.range.len() as f64 >= longest as f64 * SMALLEST_BLOCK);
     let mut notes = Vec::new();
     if let [(anchor, Some(_))] = anchors.as_slice()
-        && anchor.range.len() == symbols.len()
+        && let [block] = program.blocks.as_slice()
+        && symbols.len() - anchor.range.len() <= symbols.len() / NEXT_TO_NOTHING
     {
-        notes.push(StepNote::RepeatsMayBeSteps);
+        // A model has something before and after its layers.
+        notes.push(StepNote::RepeatsAreSteps);
+        anchors = block.bounds.windows(2).map(|pair| (Anchor { range: pair[0] as usize..pair[1] as usize, key: 0 }, None)).collect();
     }
     let (anchors, layers): (Vec<Anchor>, Vec<Option<usize>>) = anchors.into_iter().unzip();
     let mut graph_before = vec![0_u32; symbols.len() + 1];
@@ -90,7 +94,7 @@ pub(super) fn find(index: &TraceIndex<'_>, program: &Program) -> (Vec<Found>, Ve
     let ranges = steps(symbols, &anchors, &idle);
     let found = ranges.into_iter().zip(anchors).zip(layers).map(|((range, anchor), layers)| {
         let replayed = graph_before[range.end] - graph_before[range.start];
-        let by_graph = layers.is_none() || replayed as usize * 2 >= range.len();
+        let by_graph = replayed as usize * 2 >= range.len();
         let by = if by_graph { FoundBy::GraphReplay } else { FoundBy::KernelSequence };
         Found { range, by, key: anchor.key, layers }
     });

@@ -8,10 +8,16 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::align::Reference;
-use super::repeats::{Block, blocks};
+use super::repeats::{Block, SIGNIFICANT_BITS, blocks, collision_bits};
 
 /// Loops within loops that are followed.
 const DEPTH: usize = 3;
+/// Kernels of a round of a loop that is looked for by itself, and its fewest rounds: what runs twice may be queries and keys.
+const SHORTEST_LOOP: usize = 3;
+const LONGEST_LOOP: usize = 32;
+const FEWEST_ROUNDS: usize = 3;
+/// Patterns of loops that are looked for everywhere.
+const MOST_PATTERNS: usize = 16;
 /// Fewest blocks of one pattern to judge their counts.
 const BLOCKS_TO_JUDGE: usize = 4;
 
@@ -30,6 +36,8 @@ pub(super) struct Folded {
 pub(super) fn fold(symbols: &[u32], is_attention: &dyn Fn(u32) -> bool) -> (Folded, Vec<Block>) {
     let all = 0..symbols.len() as u32;
     let mut folded = Folded { kept: all.clone().collect(), onto: all.collect(), symbols: symbols.to_vec() };
+    let exact = exact_runs(symbols);
+    folded.fold(&loops(symbols, &exact, is_attention));
     let mut found = blocks(&folded.symbols);
     for _ in 0..DEPTH {
         let inner = loops(&folded.symbols, &found, is_attention);
@@ -40,6 +48,46 @@ pub(super) fn fold(symbols: &[u32], is_attention: &dyn Fn(u32) -> bool) -> (Fold
         found = blocks(&folded.symbols);
     }
     (folded, found)
+}
+
+/// Exact repeats of short patterns, of which no single one needs to be significant: a pattern is looked at if all its runs together are.
+fn exact_runs(symbols: &[u32]) -> Vec<Block> {
+    let mut runs: Vec<Block> = Vec::new();
+    let mut covered = vec![false; symbols.len()];
+    for period in SHORTEST_LOOP..=LONGEST_LOOP.min(symbols.len() / 2) {
+        let mut same = 0;
+        for at in period..=symbols.len() {
+            if at < symbols.len() && symbols[at] == symbols[at - period] {
+                same += 1;
+                continue;
+            }
+            let rounds = same / period + 1;
+            let start = at - same - period;
+            // Multiples of a period repeat at the same places: the shortest one counts.
+            if rounds >= FEWEST_ROUNDS && !covered[start] && !covered[at - 1] {
+                covered[start..at].fill(true);
+                let bounds: Vec<u32> = (0..=rounds).map(|round| (start + round * period) as u32).collect();
+                let pattern = symbols[start..start + period].to_vec();
+                let bits = collision_bits(&pattern) * (same as f64);
+                runs.push(Block { bounds, pattern, bits });
+            }
+            same = 0;
+        }
+    }
+    let mut together: HashMap<&[u32], (usize, f64), FixedState> = HashMap::default();
+    for run in &runs {
+        let (count, bits) = together.entry(&run.pattern).or_default();
+        *count += 1;
+        *bits += run.bits;
+    }
+    let least = SIGNIFICANT_BITS + 2.0 * (symbols.len() as f64).log2();
+    let significant =
+        |run: &Block| together.get(run.pattern.as_slice()).is_some_and(|&(count, bits)| count >= BLOCKS_TO_JUDGE && bits >= least);
+    let keep: Vec<bool> = runs.iter().map(significant).collect();
+    drop(together);
+    let mut significant: Vec<Block> = runs.into_iter().zip(keep).filter(|(_, keep)| *keep).map(|(run, _)| run).collect();
+    significant.sort_by_key(Block::start);
+    significant
 }
 
 /// The blocks that are loops inside something larger.
@@ -101,6 +149,7 @@ impl Folded {
                 }
             }
         }
+        self.fold_alike(loops, &mut stands);
         let mut moved = vec![0_u32; stands.len()];
         let (mut kept, mut symbols) = (Vec::new(), Vec::new());
         for (at, &stand) in stands.iter().enumerate() {
@@ -114,6 +163,40 @@ impl Folded {
             *onto = moved[stands[*onto as usize] as usize];
         }
         (self.kept, self.symbols) = (kept, symbols);
+    }
+}
+
+impl Folded {
+    /// What is a loop in one place is one wherever its rounds follow each other exactly, however few.
+    fn fold_alike(&self, loops: &[&Block], stands: &mut [u32]) {
+        let mut patterns: Vec<&[u32]> = Vec::new();
+        for block in loops {
+            if patterns.len() < MOST_PATTERNS && !patterns.contains(&block.pattern.as_slice()) {
+                patterns.push(&block.pattern);
+            }
+        }
+        for pattern in patterns {
+            let round = |at: usize| self.symbols[at..].starts_with(pattern) && (at..at + pattern.len()).all(|at| stands[at] as usize == at);
+            let mut folded = Vec::new();
+            let mut at = 0;
+            while at + pattern.len() <= self.symbols.len() {
+                if !round(at) {
+                    at += 1;
+                    continue;
+                }
+                let first = at;
+                at += pattern.len();
+                while at + pattern.len() <= self.symbols.len() && round(at) {
+                    folded.push((at, first));
+                    at += pattern.len();
+                }
+            }
+            for (at, first) in folded {
+                for offset in 0..pattern.len() {
+                    stands[at + offset] = (first + offset) as u32;
+                }
+            }
+        }
     }
 }
 

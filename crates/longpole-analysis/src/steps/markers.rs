@@ -1,7 +1,8 @@
 //! Which ranges are steps, and which work each holds.
 //!
 //! Ranges nest: a loop around steps, steps, parts of steps. From the outermost on, a range gives way to those inside when these
-//! come several times in each, hold most of its work, and are whole steps rather than layers or parts of one.
+//! come several times in each, hold most of its work, and are whole steps rather than layers or parts of one; or when one inside holds
+//! all of it.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -18,8 +19,6 @@ use crate::scope::{Scope, autograd_workers};
 const NONE: u32 = u32::MAX;
 /// Share of a range's work that those inside must hold for the range to be a loop around steps.
 const INSIDE: f64 = 0.7;
-/// The same for a range that occurs once and whose inner ones do not repeat each time.
-const NEARLY_ALL: f64 = 0.9;
 /// Share of all device work that the markers must hold to be used.
 const HOLDS_MOST: f64 = 0.5;
 /// Levels of nesting that are followed.
@@ -224,7 +223,10 @@ impl Forest {
             let repeated: Vec<u32> = inner.iter().filter(|child| child.1 >= 2 * count).map(|child| child.0).collect();
             let by_repeats = !repeated.is_empty() && held as f64 >= work as f64 * INSIDE && self.are_steps(programs, class, &repeated);
             let repeats_below = || inner.iter().any(|child| children.get(&child.0).is_some_and(|below| below.iter().any(|b| b.1 >= 2)));
-            let is_loop = by_repeats || (count == 1 && held as f64 >= work as f64 * NEARLY_ALL && repeats_below());
+            let by_loop_inside = count == 1 && held as f64 >= work as f64 * INSIDE && repeats_below();
+            // A range around each of another, with nothing besides.
+            let is_wrapper = matches!(inner, [(_, inner_count, inner_work)] if *inner_count == count && *inner_work == work);
+            let is_loop = by_repeats || by_loop_inside || is_wrapper;
             if is_loop && depth < DEPTH {
                 open.extend(inner.iter().map(|child| (child.0, depth + 1)));
             } else {

@@ -8,7 +8,7 @@
 //! What is significant: the symbols of a run that agree with the pattern, each worth `h = -log2(sum p^2)` bits (`p` the frequencies of
 //! symbols, of the whole sequence or of the pattern, whichever is less surprising), less what its differences cost to describe, less
 //! the choice of place and period (`2 log2 n`), must leave [`SIGNIFICANT_BITS`]: by chance, one sequence in 2^40 has such a run. A
-//! block has at least [`FEWEST_LAYERS`] layers; what repeats twice can be a step as well.
+//! block has at least three layers.
 //!
 //! Time is linear in the length of the sequence, for a bounded number of periods.
 
@@ -16,6 +16,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::cyclic::{Prices, View, extend};
+use super::layers::{Run, regular_strangers};
 
 /// Symbols whose common recurrence votes for a period.
 const GRAM: usize = 4;
@@ -29,13 +30,11 @@ const PERIODS: usize = 48;
 /// Share of symbols that agree with those a period earlier at a seed.
 const SEED_SHARE: f64 = 0.6;
 /// Evidence that a block must have, in bits.
-const SIGNIFICANT_BITS: f64 = 40.0;
+pub(super) const SIGNIFICANT_BITS: f64 = 40.0;
 /// Bits to describe a difference besides its place and its symbols.
 const REPAIR_BITS: f64 = 4.0;
-/// Fewest layers of a block.
-const FEWEST_LAYERS: usize = 3;
-/// A first or last layer with a smaller share of its places is none.
-const WHOLE_LAYER: f64 = 0.6;
+/// Shortest sequence looked at: three layers of the shortest period.
+const SHORTEST_SEQUENCE: usize = 3 * SHORTEST_PERIOD;
 /// Shorter periods win over a longer one if they explain this share of it.
 const SHORT_WINS: f64 = 0.4;
 
@@ -57,6 +56,11 @@ impl Block {
 
     pub(super) fn end(&self) -> usize {
         self.bounds.last().map_or(0, |&at| at as usize)
+    }
+
+    pub(super) fn moved(mut self, by: u32) -> Self {
+        self.bounds.iter_mut().for_each(|bound| *bound += by);
+        self
     }
 
     /// What blocks of the same layers have in common, wherever their boundaries are.
@@ -81,7 +85,7 @@ struct Text<'s> {
 }
 
 /// Minus the logarithm of the chance that two symbols drawn from these are the same.
-fn collision_bits(symbols: &[u32]) -> f64 {
+pub(super) fn collision_bits(symbols: &[u32]) -> f64 {
     let mut counts: HashMap<u32, u64, FixedState> = HashMap::default();
     for &symbol in symbols {
         *counts.entry(symbol).or_default() += 1;
@@ -93,7 +97,29 @@ fn collision_bits(symbols: &[u32]) -> f64 {
 
 /// The blocks of a sequence, in order, not overlapping.
 pub(super) fn blocks(symbols: &[u32]) -> Vec<Block> {
-    if symbols.len() < SHORTEST_PERIOD * FEWEST_LAYERS {
+    let found = unsplit(symbols);
+    let mut all = Vec::with_capacity(found.len());
+    for (number, block) in found.iter().enumerate() {
+        let Some(cuts) = regular_strangers(symbols, block) else {
+            all.push(block.clone());
+            continue;
+        };
+        // Between its cuts, a block is looked for anew, not beyond its neighbours.
+        let from = number.checked_sub(1).map_or(0, |before| found[before].end());
+        let to = found.get(number + 1).map_or(symbols.len(), Block::start);
+        let ends = cuts.iter().copied().chain(std::iter::once(to));
+        let mut begin = from;
+        for end in ends {
+            let part = unsplit(&symbols[begin..end]);
+            all.extend(part.into_iter().map(|block| block.moved(begin as u32)));
+            begin = end;
+        }
+    }
+    all
+}
+
+fn unsplit(symbols: &[u32]) -> Vec<Block> {
+    if symbols.len() < SHORTEST_SEQUENCE {
         return Vec::new();
     }
     let text = Text { symbols, agree: collision_bits(symbols), choice: 2.0 * (symbols.len() as f64).log2() };
@@ -259,47 +285,8 @@ impl Text<'_> {
         places.reverse();
         places.extend((0..pattern.len()).map(|place| Some(place as u32)));
         places.extend(right.places);
-        layered(start, &places, pattern, bits)
+        Run { start, places, pattern, bits }.layered(self.symbols)
     }
-}
-
-/// Cuts a run into layers at its leftmost place.
-fn layered(start: usize, places: &[Option<u32>], pattern: Vec<u32>, bits: f64) -> Option<Block> {
-    let period = pattern.len();
-    let turned = places.iter().flatten().next().copied()? as usize;
-    let mut bounds = vec![start as u32];
-    let mut matched = vec![0_usize];
-    let mut last = None;
-    let mut end = start;
-    for (at, place) in places.iter().enumerate() {
-        let Some(place) = place else { continue };
-        let place = (*place as usize + period - turned) % period;
-        if last.is_some_and(|last| place <= last) {
-            bounds.push((start + at) as u32);
-            matched.push(0);
-        }
-        last = Some(place);
-        end = start + at + 1;
-        if let Some(count) = matched.last_mut() {
-            *count += 1;
-        }
-    }
-    bounds.push(end as u32);
-    let whole = |count: usize| count as f64 >= period as f64 * WHOLE_LAYER;
-    while matched.first().is_some_and(|&count| !whole(count)) {
-        matched.remove(0);
-        bounds.remove(0);
-    }
-    while matched.last().is_some_and(|&count| !whole(count)) {
-        matched.pop();
-        bounds.pop();
-    }
-    if matched.len() < FEWEST_LAYERS {
-        return None;
-    }
-    let mut pattern = pattern;
-    pattern.rotate_left(turned);
-    Some(Block { bounds, pattern, bits })
 }
 
 #[cfg(test)]

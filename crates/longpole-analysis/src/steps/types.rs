@@ -93,8 +93,9 @@ pub enum StepNote {
         /// Such activities.
         activities: u64,
     },
-    /// One block of repeated kernels with nothing around it was found, once: its repeats may be steps of a model without layers.
-    RepeatsMayBeSteps,
+    /// One block of repeated kernels with next to nothing around it was found, once: its repeats were taken as steps of a model without
+    /// layers.
+    RepeatsAreSteps,
     /// The first or the last step is cut off by the trace's begin or end, and is left out.
     CutOff {
         /// Steps left out.
@@ -134,9 +135,9 @@ impl fmt::Display for StepNote {
             Self::WithoutLaunch { activities } => {
                 write!(f, "{} without a recorded launch: in no marker", plural(*activities, "device event"))
             }
-            Self::RepeatsMayBeSteps => f.write_str(
-                "one block of repeated kernels, once, and nothing around it: its repeats may be steps of a model without layers; markers would tell",
-            ),
+            Self::RepeatsAreSteps => {
+                f.write_str("one block of repeated kernels and nothing around it: each repeat is taken as a step, not as a layer")
+            }
             Self::CutOff { steps } => write!(f, "{} left out: cut off by the begin or end of the trace", plural(*steps, "step")),
             Self::Unmatched { extra, missing } => {
                 write!(f, "{} at no usual place, {} without one", plural(*extra, "device event"), plural(*missing, "usual place"))
@@ -159,7 +160,7 @@ fn plural(number: u64, noun: &str) -> String {
 /// Steps that do the same: the same kernels in the same order but for noise, with mostly the same launch shapes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepGroup {
-    /// The marker's name, numbers that change each step as `*`; without a marker, what the block looks like (`28 x 58 kernels`). Unique
+    /// The marker's name, numbers that change each step as `*`; without a marker, layers and places of each (`28 x 58`). Unique
     /// within a device.
     pub name: String,
     /// How its steps were found.

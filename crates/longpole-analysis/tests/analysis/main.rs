@@ -6,6 +6,7 @@ mod naive;
 mod real;
 mod scale;
 mod slow_reader;
+mod steps;
 mod torch_parity;
 mod torch_table;
 mod traces;

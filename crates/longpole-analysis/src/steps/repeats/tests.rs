@@ -51,6 +51,21 @@ fn alternating_kinds_are_single_layers() {
 }
 
 #[test]
+fn a_first_layer_in_another_form_is_one() {
+    // The first layer begins with another kernel, and lacks one of those that later ones begin with.
+    let symbols = text(&format!("0123Defgh{}Jxyz", "ijklmnopqrsJetfghijklmnopqrsJetfguv".repeat(6).strip_suffix("etfguv").unwrap()));
+    let found = blocks(&symbols);
+    assert_eq!((found.len(), found[0].start(), found[0].layers()), (1, 5, 12));
+}
+
+#[test]
+fn one_kernel_between_steps_tells_them_apart() {
+    let step = format!("0{}", "abcdef".repeat(8));
+    let found = blocks(&text(&step.repeat(4)));
+    assert_eq!(shape(&found), [(1, 8, 6), (50, 8, 6), (99, 8, 6), (148, 8, 6)]);
+}
+
+#[test]
 fn steps_stay_apart() {
     let step = format!("0123{}45678", "abcdefghijklmnop".repeat(6));
     let found = blocks(&text(&step.repeat(5)));
