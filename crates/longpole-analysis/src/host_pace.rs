@@ -7,7 +7,7 @@ use crate::pace::Pace;
 use crate::profiler_overhead::profiler_intervals;
 use crate::scope::Scope;
 use crate::smells::{CAPTURE_SHARE, FEW_ACTIVITIES, LAUNCHES_TO_JUDGE, STARVED_LISTED};
-use crate::step_ranges::Steps;
+use crate::step_choice::Steps;
 
 /// What host-bound is judged by. A cold first step is left out: it says nothing of the steps that a run consists of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

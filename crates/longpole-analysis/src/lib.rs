@@ -23,7 +23,7 @@ mod scope;
 mod short_name;
 mod smells;
 mod sort;
-mod step_ranges;
+mod step_choice;
 mod steps;
 mod stream_health;
 mod totals;
@@ -56,8 +56,8 @@ pub use short_name::{MAX_CHARS as SHORT_NAME_MAX_CHARS, short_name};
 pub use smells::{Ceiling, Explanation, Fact, FactValue, Smell, THRESHOLDS, Threshold, Unit, explain, explanations};
 pub use sort::SortKey;
 pub use steps::{
-    Culprit, FoundBy, LayerKind, LayerStructure, LeftOut, Part, RoleSource, SlowStep, Step, StepGroup, StepLayer, StepNote, StepOptions,
-    StepRow, StepTable, StripLayer, Why, step_table,
+    BorrowedRoles, Culprit, FoundBy, LayerKind, LayerStructure, LeftOut, Part, RoleDonor, RoleSource, SlowStep, Step, StepGroup, StepLayer,
+    StepNote, StepOptions, StepRow, StepTable, StripLayer, Why, borrow_roles, role_donors, step_table,
 };
 pub use stream_health::{Finding, StreamHealth};
 pub use totals::{DeviceTotals, Totals, totals};

@@ -6,7 +6,7 @@ use super::{Ceiling, Evidence};
 use crate::host_pace::HostPace;
 use crate::index::Owner;
 use crate::phrases::{percent, percent_of};
-use crate::step_ranges::Steps;
+use crate::step_choice::Steps;
 use crate::totals::DeviceTotals;
 use crate::triage::{Calibration, Tables};
 use crate::vendor;

@@ -6,7 +6,7 @@ use super::thresholds::{STARVED_LISTED, STARVED_SHARE};
 use super::{Facts, Found, SmellKind, Stage};
 use crate::phrases::{counted, fraction, percent, time};
 use crate::ranges::{RangeRow, is_users};
-use crate::step_ranges::{Instance, median, median_length};
+use crate::step_choice::{Instance, median, median_length};
 
 pub(super) const HOST_BOUND: SmellKind = SmellKind {
     code: "host_bound",

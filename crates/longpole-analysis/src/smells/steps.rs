@@ -9,7 +9,7 @@ use super::{Facts, Found, SmellKind, Stage};
 use crate::families::{Family, FamilyOfName};
 use crate::phrases::{count, counted, list, percent, time};
 use crate::profiler_overhead::is_full_queue;
-use crate::step_ranges::{Steps, median_length};
+use crate::step_choice::{Steps, median_length};
 
 pub(super) const COLD_FIRST_STEP: SmellKind = SmellKind {
     code: "cold_first_step",

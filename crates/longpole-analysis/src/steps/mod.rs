@@ -8,6 +8,7 @@
 //! 3. `markers` and `names`: which ranges are steps; `find` and `cut`: steps without ranges.
 //! 4. `group` (with `align`): like steps together, warm-up and cut-off ones apart.
 //! 5. `canon`, `table`, `assemble`: the canonical sequence of a group, every activity in its place, figures.
+//! 6. `roles`: what each place does in the model.
 //!
 //! Nothing here knows a model or a framework, but for the names of a few numbers in markers.
 
@@ -23,6 +24,7 @@ mod layers;
 mod markers;
 mod names;
 mod repeats;
+mod roles;
 mod sequence;
 mod table;
 mod types;
@@ -35,6 +37,7 @@ use crate::scope::Scope;
 use fold::Folded;
 use group::{Raw, clusters};
 use repeats::Block;
+pub use roles::{BorrowedRoles, RoleDonor, borrow_roles, role_donors};
 use sequence::{Sequence, sequences};
 pub use types::{
     Culprit, FoundBy, LayerKind, LayerStructure, LeftOut, Part, RoleSource, SlowStep, Step, StepGroup, StepLayer, StepNote, StepOptions,
@@ -100,6 +103,7 @@ pub fn step_table(index: &TraceIndex<'_>, scope: &Scope, options: &StepOptions<'
     if table.groups.is_empty() {
         table.notes.push(StepNote::NoSteps);
     }
+    roles::name_roles(index, &mut table);
     table
 }
 

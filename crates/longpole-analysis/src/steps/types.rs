@@ -13,6 +13,8 @@ use std::fmt;
 
 use longpole_trace::{ActivityId, ActivityKind, DeviceId, Ns, RangeId, StrId};
 
+use super::roles::BorrowedRoles;
+
 /// How steps are to be found.
 #[derive(Clone, Copy, Default)]
 pub struct StepOptions<'o> {
@@ -111,6 +113,8 @@ pub enum StepNote {
         /// Name of the marker.
         marker: String,
     },
+    /// Roles come from another group, by the order of kernels.
+    RolesBorrowed(BorrowedRoles),
     /// No steps could be told: no marker, no repeated graph launch, no significant block of repeated kernels.
     NoSteps,
 }
@@ -141,6 +145,7 @@ impl fmt::Display for StepNote {
             Self::MarkerHoldsSeveralSteps { marker } => {
                 write!(f, "`{marker}` holds several blocks of layers: each block is taken as a step")
             }
+            Self::RolesBorrowed(borrowed) => borrowed.fmt(f),
             Self::NoSteps => {
                 f.write_str("no steps found: no marker around device work, no repeated graph launch, no significant repetition of kernels")
             }

@@ -5,7 +5,7 @@ use longpole_trace::Ns;
 use super::Tables;
 use crate::phrases::{percent_of, time};
 use crate::smells::{Evidence, Facts, host};
-use crate::step_ranges::{Instance, Steps, median, median_length};
+use crate::step_choice::{Instance, Steps, median, median_length};
 
 /// A step timed without a profiler against the same step in the trace.
 #[derive(Clone, Debug, PartialEq)]

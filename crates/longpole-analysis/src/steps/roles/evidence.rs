@@ -1,0 +1,180 @@
+//! What was recorded around the launches of each place: operators with their shapes, module paths, Python frames.
+//!
+//! A few steps are looked at, all their layers; for each place the evidence that most of its activities have counts.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use longpole_trace::{ActivityId, ActivityKind, ApiCallId, StrId};
+
+use super::modules::{ModuleRole, Modules, Query, may_be_path};
+use super::shapes::{Argument, arguments};
+use crate::families::Family;
+use crate::index::{HostRow, NodeId, TraceIndex};
+use crate::steps::types::{Step, StepGroup};
+
+/// Nodes around a launch that are looked at, and operators of them that are kept.
+const MOST_NODES: usize = 64;
+const MOST_OPS: usize = 8;
+
+/// An operator around a launch.
+#[derive(Clone, Debug)]
+pub(super) struct Op<'t> {
+    pub(super) name: &'t str,
+    /// Empty when shapes were not recorded.
+    pub(super) arguments: Vec<Argument>,
+}
+
+/// A place of the canonical sequence and what is known of it.
+#[derive(Clone, Debug)]
+pub(super) struct Place<'t> {
+    /// Its row in the group.
+    pub(super) row: usize,
+    pub(super) kind: ActivityKind,
+    pub(super) family: Family,
+    /// The kernel's full name.
+    pub(super) kernel: &'t str,
+    /// Operators around the launch, innermost first.
+    pub(super) ops: Vec<Op<'t>>,
+    /// Launched by the same call of an operator as the place before it.
+    pub(super) is_joined: bool,
+    pub(super) module: ModuleRole,
+}
+
+/// Operators around a launch, innermost first: names and shapes.
+type Chain = Vec<(StrId, Option<StrId>)>;
+
+/// What most of some votes say; of equals the lower.
+fn most<T: Ord + Copy>(votes: &HashMap<T, u32, FixedState>) -> Option<T> {
+    votes.iter().max_by_key(|&(&key, &count)| (count, std::cmp::Reverse(key))).map(|(&key, _)| key)
+}
+
+#[derive(Default)]
+struct Votes {
+    chains: HashMap<u32, u32, FixedState>,
+    joined: u32,
+    apart: u32,
+}
+
+/// The places of a group in order of rows, with their evidence.
+pub(super) fn places<'t>(index: &TraceIndex<'t>, group: &StepGroup) -> Vec<Place<'t>> {
+    let trace = index.trace();
+    let mut numbers: HashMap<Chain, u32, FixedState> = HashMap::default();
+    let mut votes: Vec<Votes> = group.rows.iter().map(|_| Votes::default()).collect();
+    let mut queries = Vec::new();
+    for (number, step) in looked_at(group).into_iter().enumerate() {
+        let shared = shared_calls(index, step);
+        let mut before: Option<(u32, NodeId)> = None;
+        for (&activity, &row) in step.activities.iter().zip(&step.rows) {
+            if group.rows.get(row as usize).is_none_or(|found| found.place.is_none()) {
+                continue;
+            }
+            let call = index.links().call(activity);
+            if call.is_some_and(|call| shared.contains_key(&call)) {
+                before = None;
+                continue;
+            }
+            let owner = index.links().owner_node(activity);
+            let (chain, path) = around(index, owner, call);
+            let votes = &mut votes[row as usize];
+            let next = numbers.len() as u32;
+            *votes.chains.entry(*numbers.entry(chain).or_insert(next)).or_default() += 1;
+            // Folded loops put several activities on one row: those say nothing of the place before.
+            if let Some((row_before, owner_before)) = before
+                && row_before + 1 == row
+            {
+                if owner == Some(owner_before) { votes.joined += 1 } else { votes.apart += 1 }
+            }
+            before = owner.map(|owner| (row, owner));
+            let node = call.and_then(|call| index.tree().api_node(call)).or(owner);
+            if let Some(node) = node {
+                let (thread, at) = (index.tree().thread(node), index.tree().start(node));
+                queries.push(Query { row, step: number as u32, thread, at, path });
+            }
+        }
+    }
+    let mut chains: Vec<Chain> = vec![Vec::new(); numbers.len()];
+    for (chain, number) in numbers {
+        chains[number as usize] = chain;
+    }
+    let mut modules = Modules::find(trace, group, &queries);
+    let mut places = Vec::new();
+    for (row, votes) in votes.iter().enumerate() {
+        let found = &group.rows[row];
+        if found.place.is_none() {
+            continue;
+        }
+        let chain = most(&votes.chains).map_or(&[][..], |chain| &chains[chain as usize][..]);
+        let kernel = trace.strings.get(found.name);
+        places.push(Place {
+            row,
+            kind: found.kind,
+            family: Family::of(found.kind, kernel),
+            kernel,
+            ops: chain
+                .iter()
+                .map(|&(name, shapes)| Op {
+                    name: trace.strings.get(name),
+                    arguments: shapes.map_or_else(Vec::new, |shapes| arguments(trace.strings.get(shapes))),
+                })
+                .collect(),
+            is_joined: votes.joined > votes.apart,
+            module: modules.take(row),
+        });
+    }
+    places
+}
+
+/// The steps that are looked at: the first, the middle and the last, each once.
+fn looked_at(group: &StepGroup) -> Vec<&Step> {
+    let count = group.steps.len();
+    let mut numbers = vec![count / 2, 0, count.saturating_sub(1)];
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers.into_iter().filter_map(|number| group.steps.get(number)).collect()
+}
+
+/// Calls that launched several activities of a step: graph launches. What is around such a call says nothing of one of its kernels.
+fn shared_calls(index: &TraceIndex<'_>, step: &Step) -> HashMap<ApiCallId, (), FixedState> {
+    let mut seen: HashMap<ApiCallId, u32, FixedState> = HashMap::default();
+    for call in step.activities.iter().filter_map(|&activity: &ActivityId| index.links().call(activity)) {
+        *seen.entry(call).or_default() += 1;
+    }
+    seen.into_iter().filter(|&(_, count)| count > 1).map(|(call, _)| (call, ())).collect()
+}
+
+/// The operators around a launch, innermost first, and the innermost name that is a module's path.
+fn around(index: &TraceIndex<'_>, owner: Option<NodeId>, call: Option<ApiCallId>) -> (Chain, Option<StrId>) {
+    let (tree, ops) = (index.tree(), &index.trace().host_ops);
+    let mut chain = Vec::new();
+    let mut path = None;
+    let first = call.and_then(|call| tree.api_node(call)).or(owner);
+    let nodes = first.into_iter().flat_map(|first| std::iter::once(first).chain(tree.ancestors(first)));
+    for node in nodes.take(MOST_NODES) {
+        let name = match tree.row(node) {
+            HostRow::Api(_) => continue,
+            HostRow::Range(_) => tree.name(node),
+            HostRow::Op(op) => {
+                let name = tree.name(node);
+                if chain.len() < MOST_OPS {
+                    chain.push((name, ops.shapes(op.index())));
+                }
+                name
+            }
+        };
+        // The innermost path that names a layer, failing that the innermost at all.
+        if path.is_none_or(|(_, names_layer)| !names_layer)
+            && let Some(names_layer) = may_be_path(index.trace().strings.get(name))
+            && (names_layer || path.is_none())
+        {
+            path = Some((name, names_layer));
+        }
+    }
+    // An activity whose launch is outside any operator may name one by its external id.
+    if chain.is_empty()
+        && let Some(owner) = owner
+        && let HostRow::Op(op) = tree.row(owner)
+    {
+        chain.push((tree.name(owner), ops.shapes(op.index())));
+    }
+    (chain, path.map(|(name, _)| name))
+}

@@ -1,0 +1,309 @@
+//! Modules of the model around launches: from paths in range and operator names, and from Python frames.
+//!
+//! A *path* such as `model.layers.3.self_attn.q_proj` names the module and the layer. Its role is what is left of it when the layer is
+//! taken away: `q_proj`. A *frame* such as `nn.Module: RMSNorm_7` gives only the class and a number over the whole model; the number
+//! becomes the order of occurrence in the layer: `Attention.RMSNorm #1`. Which module is the layer is seen from the nesting: the
+//! outermost one that has sisters of its class. What all class names begin with (`Qwen3`) is left out.
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
+use longpole_trace::{Ns, StrId, ThreadId, Trace};
+
+use crate::index::order::{Order, end_of};
+use crate::steps::types::StepGroup;
+
+/// Names longer than this are no paths.
+const LONGEST_PATH: usize = 512;
+/// Modules around a launch that are kept.
+const DEEPEST: usize = 64;
+/// Paths that give fewer roles than this are no module paths.
+const FEWEST_ROLES: usize = 3;
+/// Classes that must share a beginning for it to be left out.
+const SHARING: usize = 3;
+const MODULE: &str = "nn.Module: ";
+/// Not in the arena.
+const NONE: u32 = u32::MAX;
+
+/// A launch whose modules are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Query {
+    pub(super) row: u32,
+    pub(super) step: u32,
+    pub(super) thread: ThreadId,
+    pub(super) at: Ns,
+    /// A name around the launch that may be a module's path.
+    pub(super) path: Option<StrId>,
+}
+
+/// What modules say of a place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ModuleRole {
+    /// From a path: `q_proj`.
+    pub(super) path: Option<String>,
+    /// The class of a module that holds no other: `Attention.RMSNorm #1`.
+    pub(super) leaf: Option<String>,
+    /// The outermost function inside the innermost module, such as `apply_rotary_pos_emb`.
+    pub(super) function: Option<String>,
+}
+
+/// The components of a path, and whether one of them is a number.
+struct Path<'n> {
+    parts: Vec<&'n str>,
+    number: Option<usize>,
+}
+
+/// The longest text in a name that looks like a module's path.
+fn path(name: &str) -> Option<Path<'_>> {
+    if name.len() > LONGEST_PATH || !name.contains('.') || name.starts_with(MODULE) || name.contains(".py(") {
+        return None;
+    }
+    let tokens = name.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '.'));
+    let parts = |token: &'_ str| token.contains('.') && token.split('.').all(|part| !part.is_empty());
+    let token =
+        tokens.filter(|token| parts(token) && token.starts_with(|c: char| c.is_ascii_alphabetic())).max_by_key(|token| token.len())?;
+    let parts: Vec<&str> = token.split('.').collect();
+    let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if parts.iter().any(|part| part.starts_with(|c: char| c.is_ascii_digit()) && !is_number(part)) {
+        return None;
+    }
+    Some(Path { number: parts.iter().position(|part| is_number(part)), parts })
+}
+
+/// Whether a name may be a module's path, and whether it names a layer by number.
+pub(super) fn may_be_path(name: &str) -> Option<bool> {
+    path(name).map(|path| path.number.is_some())
+}
+
+/// Modules by row.
+pub(super) struct Modules {
+    roles: Vec<ModuleRole>,
+}
+
+impl Modules {
+    pub(super) fn find(trace: &Trace, group: &StepGroup, queries: &[Query]) -> Self {
+        let mut roles = vec![ModuleRole::default(); group.rows.len()];
+        paths(trace, queries, &mut roles);
+        if !trace.frames.is_empty() {
+            frames(trace, queries, &mut roles);
+        }
+        Self { roles }
+    }
+
+    pub(super) fn take(&mut self, row: usize) -> ModuleRole {
+        self.roles.get_mut(row).map(std::mem::take).unwrap_or_default()
+    }
+}
+
+/// Per row what most votes say; of equals the first in order.
+fn elect<T: Ord + Clone + std::hash::Hash>(votes: HashMap<(u32, T), u32, FixedState>, mut each: impl FnMut(usize, T)) {
+    let mut best: HashMap<u32, (u32, T), FixedState> = HashMap::default();
+    for ((row, value), count) in votes {
+        let known = best.entry(row).or_insert_with(|| (count, value.clone()));
+        if (count, &known.1) > (known.0, &value) {
+            *known = (count, value);
+        }
+    }
+    best.into_iter().for_each(|(row, (_, value))| each(row as usize, value));
+}
+
+fn paths(trace: &Trace, queries: &[Query], roles: &mut [ModuleRole]) {
+    let mut votes: HashMap<(u32, StrId), u32, FixedState> = HashMap::default();
+    for query in queries {
+        if let Some(name) = query.path {
+            *votes.entry((query.row, name)).or_default() += 1;
+        }
+    }
+    // A layer's number differs from layer to layer: names are made general before they vote.
+    let mut roots: HashSet<&str, FixedState> = HashSet::default();
+    let mut known: HashMap<StrId, Option<Path<'_>>, FixedState> = HashMap::default();
+    for &(_, name) in votes.keys() {
+        let path = known.entry(name).or_insert_with(|| path(trace.strings.get(name)));
+        if let Some(path) = path.as_ref().filter(|path| path.number.is_some()) {
+            roots.insert(path.parts[0]);
+        }
+    }
+    let general = |name: StrId| -> Option<Vec<&str>> {
+        let path = known.get(&name)?.as_ref()?;
+        let inside = match path.number {
+            Some(number) => &path.parts[number + 1..],
+            None if roots.contains(path.parts[0]) => &path.parts[1..],
+            None => return None,
+        };
+        let stars = inside.iter().map(|part| if part.bytes().all(|byte| byte.is_ascii_digit()) { "*" } else { part });
+        Some(stars.collect()).filter(|inside: &Vec<&str>| !inside.is_empty())
+    };
+    let mut of_row: HashMap<(u32, Vec<&str>), u32, FixedState> = HashMap::default();
+    for (&(row, name), &count) in &votes {
+        if let Some(inside) = general(name) {
+            *of_row.entry((row, inside)).or_default() += count;
+        }
+    }
+    let distinct: HashSet<&Vec<&str>, FixedState> = of_row.keys().map(|(_, inside)| inside).collect();
+    if distinct.len() < FEWEST_ROLES {
+        return;
+    }
+    let last = |inside: &[&str]| {
+        let from = inside.iter().rposition(|part| *part != "*").unwrap_or(0);
+        inside[from..].join(".")
+    };
+    let mut same_last: HashMap<String, u32, FixedState> = HashMap::default();
+    distinct.iter().for_each(|inside| *same_last.entry(last(inside)).or_default() += 1);
+    elect(of_row, |row, inside| {
+        let short = last(&inside);
+        let is_shared = same_last.get(&short).is_some_and(|&count| count > 1);
+        let role = if is_shared { inside[inside.len().saturating_sub(short.split('.').count() + 1)..].join(".") } else { short };
+        roles[row].path = Some(role);
+    });
+}
+
+/// Nests of modules: each with the one around it. Two with the same name in the same one are the same.
+#[derive(Default)]
+struct Nests {
+    all: Vec<(u32, StrId)>,
+    numbers: HashMap<(u32, StrId), u32, FixedState>,
+}
+
+struct Open {
+    end: Ns,
+    nest: u32,
+    depth: usize,
+    function: Option<StrId>,
+}
+
+/// For each query the innermost module nest, and the outermost function of a name of its own inside that.
+fn innermost(trace: &Trace, queries: &[Query], nests: &mut Nests) -> Vec<(u32, Option<StrId>)> {
+    let frames = &trace.frames;
+    let order = Order::nesting(trace.threads.len(), &frames.thread, &frames.start, &frames.dur);
+    let mut sorted: Vec<usize> = (0..queries.len()).collect();
+    sorted.sort_by_key(|&query| (queries[query].thread, queries[query].at));
+    let mut found = vec![(NONE, None); queries.len()];
+    let mut is_own: HashMap<StrId, bool, FixedState> = HashMap::default();
+    let mut open: Vec<Open> = Vec::new();
+    for chunk in sorted.chunk_by(|&a, &b| queries[a].thread == queries[b].thread) {
+        open.clear();
+        let Some(&first) = chunk.first() else { continue };
+        let mut coming = order.thread(queries[first].thread.index()).map(|position| order.row(position) as usize).peekable();
+        for &query in chunk {
+            let at = queries[query].at;
+            while let Some(row) = coming.next_if(|&row| frames.start[row] <= at) {
+                let (start, end) = (frames.start[row], end_of(frames.start[row], frames.dur[row]));
+                while open.last().is_some_and(|top| start >= top.end || end > top.end) {
+                    open.pop();
+                }
+                let name = frames.name[row];
+                let (nest, depth, function) = open.last().map_or((NONE, 0, None), |top| (top.nest, top.depth, top.function));
+                if depth < DEEPEST && trace.strings.get(name).starts_with(MODULE) {
+                    let next = nests.all.len() as u32;
+                    let inner = *nests.numbers.entry((nest, name)).or_insert(next);
+                    if inner == next {
+                        nests.all.push((nest, name));
+                    }
+                    open.push(Open { end, nest: inner, depth: depth + 1, function: None });
+                } else {
+                    let own = || function_name(trace.strings.get(name)).is_some();
+                    let is_own = function.is_none() && *is_own.entry(name).or_insert_with(own);
+                    open.push(Open { end, nest, depth, function: if is_own { Some(name) } else { function } });
+                }
+            }
+            while open.last().is_some_and(|top| top.end <= at) {
+                open.pop();
+            }
+            if let Some(top) = open.last() {
+                found[query] = (top.nest, top.function);
+            }
+        }
+    }
+    found
+}
+
+/// The name of a function that says what it does: not one of those that every module has, and no wrapper.
+fn function_name(frame: &str) -> Option<&str> {
+    let (place, name) = frame.split_once("): ")?;
+    let is_line = place.rsplit_once('(').is_some_and(|(_, line)| line.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_plain = name.len() <= 80 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let tells = !name.starts_with('_') && !["forward", "wrapper", "wrapped", "inner", "decorate_context"].contains(&name);
+    (is_line && is_plain && tells && !name.is_empty()).then_some(name)
+}
+
+/// The class in `nn.Module: Class_7`.
+fn class(frame: &str) -> &str {
+    let name = frame.strip_prefix(MODULE).unwrap_or(frame);
+    match name.rsplit_once('_') {
+        Some((class, number)) if !class.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => class,
+        _ => name,
+    }
+}
+
+/// What enough classes begin with, up to the begin of a word: `Qwen3` of `Qwen3Attention`, `Qwen3MLP`, `Qwen3RMSNorm`.
+fn shared_prefix<'n>(classes: &HashSet<&'n str, FixedState>) -> &'n str {
+    let mut counts: HashMap<&str, usize, FixedState> = HashMap::default();
+    for class in classes {
+        for (at, pair) in class.as_bytes().windows(2).enumerate().take(64) {
+            if (pair[0].is_ascii_lowercase() || pair[0].is_ascii_digit()) && pair[1].is_ascii_uppercase() {
+                *counts.entry(&class[..=at]).or_default() += 1;
+            }
+        }
+    }
+    let shared = counts.into_iter().filter(|&(_, count)| count >= SHARING);
+    shared.max_by_key(|&(prefix, count)| (count, prefix.len(), prefix)).map_or("", |(prefix, _)| prefix)
+}
+
+fn frames(trace: &Trace, queries: &[Query], roles: &mut [ModuleRole]) {
+    let mut nests = Nests::default();
+    let found = innermost(trace, queries, &mut nests);
+    let class_of = |nest: u32| nests.all.get(nest as usize).map_or("", |&(_, name)| class(trace.strings.get(name)));
+    let outer = |nest: u32| nests.all.get(nest as usize).map_or(NONE, |&(outer, _)| outer);
+    let mut sisters: HashMap<(u32, &str), u32, FixedState> = HashMap::default();
+    let (mut holders, mut classes) = (HashSet::<&str, FixedState>::default(), HashSet::<&str, FixedState>::default());
+    for nest in 0..nests.all.len() as u32 {
+        *sisters.entry((outer(nest), class_of(nest))).or_default() += 1;
+        classes.insert(class_of(nest));
+        if outer(nest) != NONE {
+            holders.insert(class_of(outer(nest)));
+        }
+    }
+    let prefix = shared_prefix(&classes);
+    let bare = |class: &'_ str| class.strip_prefix(prefix).filter(|rest| !rest.is_empty()).unwrap_or(class).to_owned();
+    // Which modules of a class path a layer has, in order of their first launch.
+    let mut keys: HashMap<(u32, u32, String), usize, FixedState> = HashMap::default();
+    let mut ranks: HashMap<(usize, u32), u32, FixedState> = HashMap::default();
+    let mut counts: Vec<u32> = Vec::new();
+    let mut leaf_of = Vec::with_capacity(queries.len());
+    for (query, &(nest, _)) in queries.iter().zip(&found) {
+        let mut nest_path: Vec<u32> =
+            std::iter::successors(Some(nest).filter(|&nest| nest != NONE), |&nest| Some(outer(nest)).filter(|&outer| outer != NONE))
+                .collect();
+        nest_path.reverse();
+        let Some(&innermost) = nest_path.last().filter(|&&nest| !holders.contains(class_of(nest))) else {
+            leaf_of.push(None);
+            continue;
+        };
+        let layer = nest_path.iter().position(|&nest| sisters.get(&(outer(nest), class_of(nest))).is_some_and(|&count| count > 1));
+        let (last, layer) = (nest_path.len() - 1, layer.filter(|layer| layer + 1 < nest_path.len()));
+        let inside = layer.map_or(last, |layer| (layer + 1).max(last.saturating_sub(1)));
+        let text = nest_path[inside..].iter().map(|&nest| bare(class_of(nest))).collect::<Vec<_>>().join(".");
+        let holder = layer.map_or(outer(innermost), |layer| nest_path[layer]);
+        let next = counts.len();
+        let key = *keys.entry((query.step, holder, text.clone())).or_insert(next);
+        if key == next {
+            counts.push(0_u32);
+        }
+        let rank = *ranks.entry((key, innermost)).or_insert_with(|| {
+            counts[key] += 1;
+            counts[key]
+        });
+        leaf_of.push(Some((text, key, rank)));
+    }
+    let mut leaves: HashMap<(u32, String), u32, FixedState> = HashMap::default();
+    let mut functions: HashMap<(u32, StrId), u32, FixedState> = HashMap::default();
+    for ((query, &(_, function)), leaf) in queries.iter().zip(&found).zip(leaf_of) {
+        if let Some((text, key, rank)) = leaf {
+            let text = if counts[key] > 1 { format!("{text} #{rank}") } else { text };
+            *leaves.entry((query.row, text)).or_default() += 1;
+        } else if let Some(function) = function {
+            *functions.entry((query.row, function)).or_default() += 1;
+        }
+    }
+    elect(leaves, |row, leaf| roles[row].leaf = Some(leaf));
+    elect(functions, |row, function| roles[row].function = function_name(trace.strings.get(function)).map(str::to_owned));
+}
