@@ -360,8 +360,6 @@ fn ranges_add_up(index: &TraceIndex<'_>, table: &IdleTable, pieces: &[IdlePiece]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
-
     #[test]
     fn causes_are_those_found_moment_by_moment(
         drawn in proptest::collection::vec((0_u8..12, 0_u8..9, 0_u8..12, 1_i64..120, 0_i64..40), 0..40),
