@@ -35,7 +35,14 @@ pub fn idle_table(index: &TraceIndex<'_>, scope: &Scope) -> IdleTable {
     let overheads = Overheads::new(index.trace());
     let mut tally = Tally::new(index, &gaps, &overheads);
     tally.parts = (!index.trace().ranges.is_empty()).then(Vec::new);
-    look_at_gaps(index, &gaps, &overheads, &mut tally);
+    // The links are there by now, so that no part waits for another inside.
+    let ((), (queues, (range_rows, extents))) = rayon::join(
+        || look_at_gaps(index, &gaps, &overheads, &mut tally),
+        || {
+            let queues = gaps.devices.iter().map(|device| queue::of_device(index, device, &gaps.all[device.gaps.clone()]));
+            (queues.collect::<Vec<_>>(), ranges_with_extents(index, scope))
+        },
+    );
 
     let (causes_of_device, causes) = tally.cause_rows();
     let mut table = IdleTable {
@@ -47,9 +54,8 @@ pub fn idle_table(index: &TraceIndex<'_>, scope: &Scope) -> IdleTable {
         ..IdleTable::default()
     };
     let (mut depth_ns, mut empty) = (0, Vec::with_capacity(gaps.all.len()));
-    for (device, causes) in gaps.devices.iter().zip(causes_of_device) {
+    for ((device, causes), queue) in gaps.devices.iter().zip(causes_of_device).zip(queues) {
         let of_device = &gaps.all[device.gaps.clone()];
-        let queue = queue::of_device(index, device, of_device);
         depth_ns += queue.depth_ns;
         empty.extend(queue.empty);
         let sum = &mut table.queue;
@@ -69,8 +75,7 @@ pub fn idle_table(index: &TraceIndex<'_>, scope: &Scope) -> IdleTable {
     }
     table.queue.mean_depth = queue::mean(depth_ns, table.queue.window_ns);
     if let Some(parts) = tally.parts.take() {
-        let (rows, extents) = ranges_with_extents(index, scope);
-        table.by_range = by_range::rows(&gaps, parts, &empty, rows, extents);
+        table.by_range = by_range::rows(&gaps, parts, &empty, range_rows, extents);
     }
     table
 }

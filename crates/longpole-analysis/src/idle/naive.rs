@@ -229,8 +229,7 @@ impl Reference<'_> {
     /// What a thread was doing.
     fn host(&self, thread: ThreadId, at: i64) -> IdleCause {
         let (tree, trace) = (self.index.tree(), self.trace);
-        // Kind: 0 Python, 1 range, 2 operator, 3 call.
-        let mut open: Vec<((i64, u8, usize), u8, &str, bool)> = Vec::new();
+        let mut open: Vec<Open<'_>> = Vec::new();
         let (mut first, mut last, mut has_detail) = (i64::MAX, i64::MIN, false);
         let mut see = |start: i64, end: i64, order: usize, kind: u8, name, pageable| {
             (first, last) = (first.min(start), last.max(end));
@@ -275,14 +274,13 @@ impl Reference<'_> {
         let is_open = |kind| open.iter().any(|(_, other, ..)| *other == kind);
         match innermost {
             None if !has_detail || at < first || at >= last => IdleCause::NothingRecorded,
-            None => IdleCause::OutsideOperators,
             Some((_, _, "empty_cache" | "cudaMalloc", _)) => IdleCause::Allocation,
             Some((_, _, "cudaGraphLaunch", _)) => IdleCause::GraphLaunch,
             Some((_, 0, ..)) => IdleCause::Python,
             Some((_, 2, ..)) => IdleCause::Dispatch,
             Some(_) if is_open(2) => IdleCause::Dispatch,
             Some(_) if is_open(0) => IdleCause::Python,
-            Some(_) => IdleCause::OutsideOperators,
+            _ => IdleCause::OutsideOperators,
         }
     }
 
@@ -294,6 +292,10 @@ impl Reference<'_> {
         next.is_some_and(|row| self.call(row).is_some()) && !rows.clone().any(is_queued)
     }
 }
+
+/// An open host event: its place in order of start, its kind (0 Python, 1 range, 2 operator, 3 call), its name, and whether it is a
+/// copy of pageable memory.
+type Open<'t> = ((i64, u8, usize), u8, &'t str, bool);
 
 fn check(drawn: &[Drawn], with_syncs: bool) -> Result<(), TestCaseError> {
     let trace = build(drawn, with_syncs);
@@ -360,8 +362,6 @@ fn ranges_add_up(index: &TraceIndex<'_>, table: &IdleTable, pieces: &[IdlePiece]
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
-
     #[test]
     fn causes_are_those_found_moment_by_moment(
         drawn in proptest::collection::vec((0_u8..12, 0_u8..9, 0_u8..12, 1_i64..120, 0_i64..40), 0..40),
