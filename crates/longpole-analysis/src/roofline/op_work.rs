@@ -34,7 +34,8 @@ impl<'t> OpWork<'t> {
         Self { trace, known: HashMap::with_hasher(FixedState::default()) }
     }
 
-    /// The work of one call, and the formula that was used. `kernel` is the name of a kernel the call launched: for lists of tensors it alone says the type.
+    /// The work of one call, and the formula that was used. `kernel` is the name of a kernel the call launched: for lists of tensors it
+    /// alone says the type.
     pub fn of(&mut self, op: HostOpId, kernel: Option<StrId>) -> (Option<WorkFamily>, Result<Work, UnknownWork>) {
         let signature = self.signature(op);
         *self.known.entry(signature).or_insert_with(|| work_of(self.trace, signature, kernel))

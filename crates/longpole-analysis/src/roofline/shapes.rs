@@ -8,8 +8,8 @@
 //! - strides: like sizes;
 //! - values: `["", "[-1]", "True", "0.5"]`, empty for tensors.
 //!
-//! They come from files, so nothing in them is trusted: numbers are checked, lists are bounded, and what does not fit is an error of the one
-//! operator.
+//! They come from files, so nothing in them is trusted: numbers are checked, lists are bounded, and what does not fit is an error of the
+//! one operator.
 
 use super::dtype::Dtype;
 use super::work::{UnknownWork, product};

@@ -10,13 +10,13 @@ use super::work::{Engine, Floor, Roof, UnknownWork, Work};
 use crate::index::TraceIndex;
 use crate::scope::Scope;
 
-/// A row whose kernels take at most this long each is launch-bound, if its floor is below half of what it took. Data-centre GPUs need 1 to 3
-/// microseconds for a kernel that does next to nothing: blocks are placed, a chain of loads goes to memory and back, and the end is
+/// A row whose kernels take at most this long each is launch-bound, if its floor is below half of what it took. Data-centre GPUs need 1
+/// to 3 microseconds for a kernel that does next to nothing: blocks are placed, a chain of loads goes to memory and back, and the end is
 /// signalled.
 pub const LAUNCH_BOUND_KERNEL_NS: Ns = Ns(4_000);
 
-/// A row whose floor is below this for each kernel is launch-bound however long it took: its work is a small part of what any kernel takes, so
-/// that neither arithmetic nor memory can be what it waits for.
+/// A row whose floor is below this for each kernel is launch-bound however long it took: its work is a small part of what any kernel
+/// takes, so that neither arithmetic nor memory can be what it waits for.
 pub const NEGLIGIBLE_FLOOR_NS: Ns = Ns(100);
 
 /// What keeps a row from being faster.
@@ -26,7 +26,8 @@ pub enum Verdict {
     ComputeBound,
     /// Moving the bytes is the higher floor.
     MemoryBound,
-    /// The kernels are about as short as kernels can be, and the work itself would take less than half of that: fewer launches help, a faster kernel does not.
+    /// The kernels are about as short as kernels can be, and the work itself would take less than half of that: fewer launches help, a
+    /// faster kernel does not.
     LaunchBound,
 }
 
@@ -46,10 +47,11 @@ impl Verdict {
 pub enum FasterThan {
     /// Faster than memory: its bytes fit into the largest cache, so they were there already or never left it.
     Cache,
-    /// Faster than memory though its bytes do not all fit into the cache (or its size is not known): a part was there, or not all of an input was read.
+    /// Faster than memory though its bytes do not all fit into the cache (or its size is not known): a part was there, or not all of an
+    /// input was read.
     Memory,
-    /// Faster than the arithmetic peak: the kernel does fewer operations than the definition (Winograd), in a faster type than assumed, or the clock is above the one
-    /// that the peak is given at.
+    /// Faster than the arithmetic peak: the kernel does fewer operations than the definition (Winograd), in a faster type than assumed,
+    /// or the clock is above the one that the peak is given at.
     Compute,
 }
 
