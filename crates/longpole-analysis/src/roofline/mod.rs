@@ -7,8 +7,10 @@
 //! A row is an operator that launched device work itself: `aten::linear` launches through `aten::addmm`, so the latter has the row, and no
 //! time or work is counted twice. To add an operator, add its name to the table in `formulas`.
 
+mod collect;
 mod dtype;
 mod formulas;
+mod op_work;
 mod peaks;
 mod shapes;
 mod table;
@@ -18,9 +20,9 @@ mod work;
 
 pub use dtype::Dtype;
 pub use formulas::{WorkFamily, gemm_work};
+pub use op_work::OpWork;
 pub use peaks::{KnownDevice, MeasuredPeaks, PeakKind, Peaks};
 pub use table::{
-    FasterThan, LAUNCH_BOUND_KERNEL_NS, NEGLIGIBLE_FLOOR_NS, NoPeaks, OpWork, RooflineRow, RooflineTable, UnknownRows, Verdict, peaks_of,
-    roofline,
+    FasterThan, LAUNCH_BOUND_KERNEL_NS, NEGLIGIBLE_FLOOR_NS, NoPeaks, RooflineRow, RooflineTable, UnknownRows, Verdict, peaks_of, roofline,
 };
 pub use work::{Engine, Floor, Roof, UnknownWork, Work};

@@ -8,8 +8,8 @@
 //! - strides: like sizes;
 //! - values: `["", "[-1]", "True", "0.5"]`, empty for tensors.
 //!
-//! They come from files, so nothing in them is trusted: numbers are checked, lists are bounded, and what does not fit is an error of the one
-//! operator.
+//! They come from files, so nothing in them is trusted: numbers are checked, lists are bounded, and what does not fit is an error of the
+//! one operator.
 
 use super::dtype::Dtype;
 use super::work::{UnknownWork, product};
@@ -131,6 +131,10 @@ impl Inputs {
     /// The list of tensors at a position, of the type that the kernel's name tells.
     pub(super) fn list(&self, at: usize) -> Result<Vec<Tensor>, UnknownWork> {
         let Some(Argument::Tensors(sizes)) = self.arguments.get(at) else { return Err(UnknownWork::UnreadableShapes) };
+        // Older traces have a list of tensors as `[]`.
+        if sizes.is_empty() {
+            return Err(UnknownWork::MissingArgument);
+        }
         let dtype = self.kernel.as_deref().and_then(Dtype::from_kernel_name).ok_or(UnknownWork::UnknownType)?;
         Ok(sizes.iter().map(|(dims, strides)| Tensor { dims: dims.clone(), dtype, strides: strides.clone() }).collect())
     }

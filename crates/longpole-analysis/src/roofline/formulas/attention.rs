@@ -1,11 +1,11 @@
 //! Scaled dot-product attention.
 //!
-//! For a batch of B, H query heads, Hkv key/value heads, Lq queries, Lk keys, E features of queries and keys and Ev of values: two products,
-//! `Q K^T` and `P V`, over the pairs of query and key that see each other: `2 B H pairs (E + Ev)` FLOPs. All pairs are `Lq Lk`. Causal with Lq =
-//! Lk = L: `L (L + 1) / 2`, about half. With Lq < Lk the first query sees either one key (top left) or all but the last Lq - 1 (bottom right);
-//! kernels differ, so the former is the least and the latter the most. Bytes: Q, K, V and a mask read once, the output written once: `K` and `V`
-//! at their own number of heads, however many query heads share them. The scores never leave the chip. Softmax is left out: it runs on the
-//! other units, beside the products.
+//! For a batch of B, H query heads, Hkv key/value heads, Lq queries, Lk keys, E features of queries and keys and Ev of values: two
+//! products, `Q K^T` and `P V`, over the pairs of query and key that see each other: `2 B H pairs (E + Ev)` FLOPs. All pairs are `Lq Lk`.
+//! Causal with Lq = Lk = L: `L (L + 1) / 2`, about half. With Lq < Lk the first query sees either one key (top left) or all but the last
+//! Lq - 1 (bottom right); kernels differ, so the former is the least and the latter the most. Bytes: Q, K, V and a mask read once, the
+//! output written once: `K` and `V` at their own number of heads, however many query heads share them. The scores never leave the chip.
+//! Softmax is left out: it runs on the other units, beside the products.
 
 use super::super::shapes::{Inputs, Tensor};
 use super::super::work::{Engine, Tally, UnknownWork, product};
@@ -52,7 +52,8 @@ pub(super) const TABLE: &[Formula] = &[
     }),
 ];
 
-/// Whether only earlier keys are seen. Memory-efficient attention gives a number: 0 no mask, 1 causal from the top left, 2 from the bottom right.
+/// Whether only earlier keys are seen. Memory-efficient attention gives a number: 0 no mask, 1 causal from the top left, 2 from the
+/// bottom right.
 fn causal(inputs: &Inputs, at: usize) -> Option<bool> {
     inputs.flag(at).or_else(|| inputs.number(at).map(|kind| kind > 0))
 }

@@ -1,11 +1,11 @@
 //! Convolutions.
 //!
-//! Every output element is a dot product over `Cin / groups` channels and the kernel's window: `2 |out| (Cin / groups) prod(kernel)` FLOPs, the
-//! definition's count: Winograd and FFT do fewer, so such a kernel can go below the compute floor. The weight is `[Cout, Cin / groups, kernel..]`.
-//! The output's size is `floor((in + 2 padding - dilation (kernel - 1) - 1) / stride) + 1` in each direction. Transposed convolutions scatter
-//! each input element: `2 |in| (Cout / groups) prod(kernel)`, weight `[Cin, Cout / groups, kernel..]`, output `(in - 1) stride - 2 padding +
-//! dilation (kernel - 1) + output_padding + 1`. Backward, each of the gradients wanted of input and weight costs as much as the forward pass.
-//! Bytes: input, weight and bias read once, output written once.
+//! Every output element is a dot product over `Cin / groups` channels and the kernel's window: `2 |out| (Cin / groups) prod(kernel)`
+//! FLOPs, the definition's count: Winograd and FFT do fewer, so such a kernel can go below the compute floor. The weight is `[Cout, Cin /
+//! groups, kernel..]`. The output's size is `floor((in + 2 padding - dilation (kernel - 1) - 1) / stride) + 1` in each direction.
+//! Transposed convolutions scatter each input element: `2 |in| (Cout / groups) prod(kernel)`, weight `[Cin, Cout / groups, kernel..]`,
+//! output `(in - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1`. Backward, each of the gradients wanted of input and
+//! weight costs as much as the forward pass. Bytes: input, weight and bias read once, output written once.
 
 use super::super::shapes::{Inputs, Tensor};
 use super::super::work::{Engine, Tally, UnknownWork, product};
@@ -144,7 +144,8 @@ fn pass(out: &Tensor, weight: &Tensor) -> Result<u128, UnknownWork> {
     times(out.elements()?, times(product(rest)?, 2)?)
 }
 
-/// `convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask)`.
+/// `convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups,
+/// output_mask)`.
 fn backward(inputs: &Inputs) -> Outcome {
     let (gradient, input, weight) = (inputs.tensor(0)?, inputs.tensor(1)?, inputs.tensor(2)?);
     let transposed = inputs.flag(7).ok_or(UnknownWork::MissingArgument)?;

@@ -1,7 +1,8 @@
 //! Copies, casts, fills, concatenations.
 //!
-//! No FLOPs. A copy or cast reads every element once and writes it once, each in its own type; an expanded source is stored, and read, once. A fill writes
-//! only. A concatenation or stack reads all its parts and writes as many bytes; splitting into copies reads and writes the whole.
+//! No FLOPs. A copy or cast reads every element once and writes it once, each in its own type; an expanded source is stored, and read,
+//! once. A fill writes only. A concatenation or stack reads all its parts and writes as many bytes; splitting into copies reads and
+//! writes the whole.
 
 use super::super::dtype::Dtype;
 use super::super::shapes::Inputs;

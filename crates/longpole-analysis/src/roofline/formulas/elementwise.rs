@@ -1,9 +1,9 @@
 //! Elementwise arithmetic, with torch's broadcasting.
 //!
-//! The output has, in each dimension from the last, the larger of the operands' sizes, of which one may be 1. One FLOP an output element for a unary or binary
-//! operator, whatever it computes; two for a ternary one and for activations with a gate. Bytes: each operand read once at its own size, the output
-//! written once; the output's type is the operands' common type, one byte for comparisons, and fp32 for functions of integers that give
-//! fractions. In place (`add_`), the output is the first operand.
+//! The output has, in each dimension from the last, the larger of the operands' sizes, of which one may be 1. One FLOP an output element
+//! for a unary or binary operator, whatever it computes; two for a ternary one and for activations with a gate. Bytes: each operand read
+//! once at its own size, the output written once; the output's type is the operands' common type, one byte for comparisons, and fp32 for
+//! functions of integers that give fractions. In place (`add_`), the output is the first operand.
 
 use super::super::dtype::Dtype;
 use super::super::shapes::{Inputs, Tensor};

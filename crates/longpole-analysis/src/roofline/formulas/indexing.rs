@@ -1,8 +1,8 @@
 //! Embeddings, gathers and scatters.
 //!
-//! No FLOPs, but for those that add (one an element). The index is read once and every element looked up is written once. How many different elements were
-//! looked up depends on the data: at least one row (none for an empty index), at most one for each index or all there are; so the bytes have a least and
-//! a most. With one index, as in decoding one sequence, the two are equal.
+//! No FLOPs, but for those that add (one an element). The index is read once and every element looked up is written once. How many
+//! different elements were looked up depends on the data: at least one row (none for an empty index), at most one for each index or all
+//! there are; so the bytes have a least and a most. With one index, as in decoding one sequence, the two are equal.
 
 use super::super::shapes::{Inputs, Tensor};
 use super::super::work::{Engine, Tally, UnknownWork, product};
@@ -53,8 +53,9 @@ fn gather(table: &Tensor, indices: &Tensor) -> Outcome {
     tally.bytes_between(bytes(table, looked_up.min(1)), bytes(table, looked_up.min(table.elements()?))).finish()
 }
 
-/// `scatter(self, dim, index, src)`: source and index read once; the elements written are at least one, at most as many as are in the source.
-/// Adding reads them first, which is left out of the least. Out of place, the rest of `self` is copied as well, which is left out too.
+/// `scatter(self, dim, index, src)`: source and index read once; the elements written are at least one, at most as many as are in the
+/// source. Adding reads them first, which is left out of the least. Out of place, the rest of `self` is copied as well, which is left out
+/// too.
 fn scatter(inputs: &Inputs) -> Outcome {
     let (target, index) = (inputs.tensor(0)?, inputs.tensor(2)?);
     let source = inputs.optional_tensor(3)?;

@@ -1,8 +1,8 @@
 //! Matrix products.
 //!
-//! `C[m, n] = A[m, k] B[k, n]`: `2 m n k` FLOPs; `m k + k n` elements read, `m n` written. A bias or a matrix added on top is read once; its
-//! additions are left out, as they are below a thousandth of the rest for any k that matters. A batch multiplies all of it, but operands that
-//! are broadcast over the batch are read once.
+//! `C[m, n] = A[m, k] B[k, n]`: `2 m n k` FLOPs; `m k + k n` elements read, `m n` written. A bias or a matrix added on top is read once;
+//! its additions are left out, as they are below a thousandth of the rest for any k that matters. A batch multiplies all of it, but
+//! operands that are broadcast over the batch are read once.
 
 use super::super::dtype::Dtype;
 use super::super::shapes::{Inputs, Tensor};
@@ -91,8 +91,8 @@ fn linear(inputs: &Inputs) -> Outcome {
     moved(tally, inputs.optional_tensor(2)?)?.bytes(outputs.saturating_mul(u128::from(x.dtype.bytes()))).finish()
 }
 
-/// `_scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype)`: fp8 (or packed fp4) operands, scales read once. The output's type is
-/// the named one, else bf16 at least one byte an element.
+/// `_scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype)`: fp8 (or packed fp4) operands, scales read once. The output's type
+/// is the named one, else bf16 at least one byte an element.
 fn scaled(inputs: &Inputs) -> Outcome {
     let (left, right) = (inputs.tensor(0)?, inputs.tensor(1)?);
     let Sizes { m, n, k, .. } = sizes(left, right)?;

@@ -1,9 +1,10 @@
 //! Norms.
 //!
-//! FLOPs an element: layer and group norm 8 (mean 1; difference, square and sum 3; scaling 2; weight and bias 2); batch norm the same while
-//! training, 4 with known statistics; RMS norm 4 (square and sum 2; scaling 1; weight 1); backward twice the forward count. They only matter for
-//! the arithmetic intensity: norms are memory-bound everywhere. Bytes: input and parameters read once, output written once, statistics kept for a
-//! backward pass written in fp32. Backward: the gradient and the input are read once, the input's gradient written once.
+//! FLOPs an element: layer and group norm 8 (mean 1; difference, square and sum 3; scaling 2; weight and bias 2); batch norm the same
+//! while training, 4 with known statistics; RMS norm 4 (square and sum 2; scaling 1; weight 1); backward twice the forward count. They
+//! only matter for the arithmetic intensity: norms are memory-bound everywhere. Bytes: input and parameters read once, output written
+//! once, statistics kept for a backward pass written in fp32. Backward: the gradient and the input are read once, the input's gradient
+//! written once.
 
 use super::super::dtype::Dtype;
 use super::super::shapes::{Inputs, Tensor};
@@ -41,7 +42,8 @@ fn written(tensor: &Tensor) -> Result<u128, UnknownWork> {
     Ok(tensor.elements()?.saturating_mul(u128::from(tensor.dtype.bytes())))
 }
 
-/// `parameters` are the positions of weight and bias; `statistics` says where the normalised shape stands and how many fp32 numbers a row keeps.
+/// `parameters` are the positions of weight and bias; `statistics` says where the normalised shape stands and how many fp32 numbers a row
+/// keeps.
 fn norm(inputs: &Inputs, flops: u128, parameters: &[usize], statistics: Option<(usize, u128)>) -> Outcome {
     let input = inputs.tensor(0)?;
     let elements = input.elements()?;
@@ -59,8 +61,8 @@ fn norm(inputs: &Inputs, flops: u128, parameters: &[usize], statistics: Option<(
     tally.finish()
 }
 
-/// `batch_norm(input, weight, bias, running_mean, running_var, training, ..)`. Training also writes the running statistics and two fp32 numbers a channel;
-/// these are a few bytes a channel and are left out where it is not known.
+/// `batch_norm(input, weight, bias, running_mean, running_var, training, ..)`. Training also writes the running statistics and two fp32
+/// numbers a channel; these are a few bytes a channel and are left out where it is not known.
 fn batch_norm(inputs: &Inputs) -> Outcome {
     let input = inputs.tensor(0)?;
     let elements = input.elements()?;

@@ -1,8 +1,8 @@
 //! Reductions, sorts, scans and pooling.
 //!
-//! One FLOP an input element (a sort is counted so too: its comparisons are not arithmetic). Bytes: input read once, output written once. The output's
-//! size follows from the dimensions reduced, if they were recorded; else it has at least one element and at most as many as the input. `argmax` and its kind
-//! write 64-bit indices; sums of truth values and integers are 64-bit.
+//! One FLOP an input element (a sort is counted so too: its comparisons are not arithmetic). Bytes: input read once, output written once.
+//! The output's size follows from the dimensions reduced, if they were recorded; else it has at least one element and at most as many as
+//! the input. `argmax` and its kind write 64-bit indices; sums of truth values and integers are 64-bit.
 
 use super::super::dtype::Dtype;
 use super::super::shapes::{Inputs, Tensor};
@@ -54,8 +54,8 @@ pub(super) const TABLE: &[Formula] = &[
     }),
 ];
 
-/// `max_pool2d(input, kernel, stride, padding, dilation, ceil_mode)`: one comparison an element of each window; values and 64-bit positions come out. The last
-/// row and column may be rounded up, which is left out.
+/// `max_pool2d(input, kernel, stride, padding, dilation, ceil_mode)`: one comparison an element of each window; values and 64-bit
+/// positions come out. The last row and column may be rounded up, which is left out.
 fn max_pool(inputs: &Inputs) -> Outcome {
     let input = inputs.tensor(0)?;
     let pair = |at: usize| match inputs.numbers(at).as_deref() {
@@ -80,8 +80,8 @@ fn max_pool(inputs: &Inputs) -> Outcome {
     tally.bytes(outputs.saturating_mul(u128::from(input.dtype.bytes() + Dtype::I64.bytes()))).finish()
 }
 
-/// The least and the most elements of the output of a reduction over the dimensions that an argument lists. Without that argument, and over an empty list,
-/// everything is reduced.
+/// The least and the most elements of the output of a reduction over the dimensions that an argument lists. Without that argument, and
+/// over an empty list, everything is reduced.
 fn outputs(inputs: &Inputs, input: &Tensor, dims_at: usize) -> Result<(u128, u128), UnknownWork> {
     let elements = input.elements()?;
     let Some(dims) = inputs.numbers(dims_at) else {

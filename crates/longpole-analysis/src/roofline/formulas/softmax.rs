@@ -1,7 +1,7 @@
 //! Softmax.
 //!
-//! FLOPs an element: 5 (maximum, difference, exponential, sum, quotient); backward 4. Bytes: input read once, output written once; backward reads the
-//! gradient and the output, and writes one gradient. A half-precision input may give an fp32 output (`half_to_float`).
+//! FLOPs an element: 5 (maximum, difference, exponential, sum, quotient); backward 4. Bytes: input read once, output written once;
+//! backward reads the gradient and the output, and writes one gradient. A half-precision input may give an fp32 output (`half_to_float`).
 
 use super::super::dtype::Dtype;
 use super::super::shapes::Inputs;

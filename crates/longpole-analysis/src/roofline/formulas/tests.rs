@@ -5,7 +5,8 @@ use super::super::shapes::{Inputs, RecordedInputs};
 use super::super::work::{Engine, UnknownWork, Work};
 use super::{TABLES, WorkFamily, formula, gemm_work};
 
-/// Works out a call; inputs are written `bf16[1, 2] list[[1, 2], [3]] =value -`: a tensor, a list of tensors, a plain value, an absent argument.
+/// Works out a call; inputs are written `bf16[1, 2] list[[1, 2], [3]] =value -`: a tensor, a list of tensors, a plain value, an absent
+/// argument.
 fn call(operator: &str, inputs: &[&str]) -> Result<Work, UnknownWork> {
     call_with(operator, inputs, None, None)
 }

@@ -46,7 +46,8 @@ fn words(name: &str) -> Vec<String> {
     name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect()
 }
 
-/// The first line whose words are all in the name and whose size fits. A name that says no model is told by its size, if one line alone fits.
+/// The first line whose words are all in the name and whose size fits. A name that says no model is told by its size, if one line alone
+/// fits.
 pub(super) fn find(properties: &DeviceProperties) -> Option<&'static Entry> {
     const GENERIC: [&str; 5] = ["amd", "radeon", "graphics", "instinct", "nvidia"];
     let name = words(properties.name.as_deref().unwrap_or_default());
