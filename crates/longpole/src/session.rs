@@ -1,5 +1,6 @@
 //! One trace, opened for one command: read, judged, scoped; then the result is printed.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -37,6 +38,7 @@ pub(crate) struct Session<'a> {
     source: Source,
     trust: Trust,
     watch: Stopwatch,
+    threads: usize,
     filtered_out: usize,
 }
 
@@ -48,7 +50,7 @@ impl<'a> Session<'a> {
         let threads = common.threads.map_or_else(cores, usize::from);
         // Fails only if a pool exists already, and then that one is used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        let Imported { mut trace, mut problems, source } = read(common, threads)?;
+        let Imported { mut trace, mut problems, source } = read_input(&common.input, common.quiet, threads)?;
         watch.has_read();
         let mut source = Source {
             path: source.path,
@@ -71,7 +73,21 @@ impl<'a> Session<'a> {
         let scope = Scope::resolve(&index, &spec).map_err(|error| Failure::Usage(error.to_string()))?;
         problems::add(&index, &scope, &mut problems);
         let (trust, options) = (Trust::new(&problems), terminal::text_options(common));
-        Ok(Self { index, scope, options, common, spec, source, trust, watch, filtered_out: 0 })
+        Ok(Self { index, scope, options, common, spec, source, trust, watch, threads, filtered_out: 0 })
+    }
+
+    /// Reads a second trace, redacted like the first. What is wrong with it is said on standard error: the report is not about it.
+    pub(crate) fn read_beside(&self, input: &OsStr) -> Result<TraceIndex<'static>, Failure> {
+        let Imported { mut trace, mut problems, source } = read_input(input, self.common.quiet, self.threads)?;
+        if !self.common.no_redact {
+            redact_trace(&mut trace);
+            redact_problems(&mut problems);
+        }
+        let trust = Trust::new(&problems);
+        if trust.grade == Grade::Partial {
+            self.note_to_stderr(&format!("{}: {}: {}", source.path, trust.grade.name(), trust.grade.meaning()));
+        }
+        Ok(TraceIndex::new(Box::leak(Box::new(trace))))
     }
 
     /// What stands above every report.
@@ -205,9 +221,9 @@ impl<'a> Session<'a> {
     }
 }
 
-fn read(common: &Common, threads: usize) -> Result<Imported, Failure> {
-    let input = if common.input == "-" { Input::Stdin } else { Input::Path(PathBuf::from(&common.input)) };
-    let bar = Bar::new(common.quiet);
+fn read_input(input: &OsStr, quiet: bool, threads: usize) -> Result<Imported, Failure> {
+    let input = if input == "-" { Input::Stdin } else { Input::Path(PathBuf::from(input)) };
+    let bar = Bar::new(quiet);
     let options = ImportOptions { threads, progress: bar.as_ref().map(|bar| bar as &dyn Progress) };
     let imported = import(&input, &options);
     if let Some(bar) = bar {

@@ -114,10 +114,11 @@ fn note(note: &StepNote) -> Note {
         StepNote::WarmUpLeftOut { .. } => "warm_up_left_out",
         StepNote::Drift { .. } => "drift",
         StepNote::WithoutLaunch { .. } => "without_launch",
-        StepNote::RepeatsMayBeSteps => "repeats_may_be_steps",
+        StepNote::RepeatsAreSteps => "repeats_are_steps",
         StepNote::CutOff { .. } => "cut_off",
         StepNote::Unmatched { .. } => "unmatched",
         StepNote::MarkerHoldsSeveralSteps { .. } => "marker_holds_several_steps",
+        StepNote::RolesBorrowed(_) => "roles_borrowed",
         StepNote::NoSteps => "no_steps",
     };
     Note { code, text: note.to_string() }

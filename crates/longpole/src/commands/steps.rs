@@ -1,6 +1,8 @@
 //! `longpole steps`
 
-use longpole_analysis::{StepOptions, StepTable, step_table};
+use std::ffi::OsStr;
+
+use longpole_analysis::{Scope, StepOptions, StepTable, borrow_roles, role_donors, step_table};
 use longpole_report::views::StepLayout;
 use longpole_report::{views, wire};
 use regex::Regex;
@@ -13,7 +15,10 @@ use crate::sort;
 pub(super) fn run(args: &StepsArgs) -> Result<(), Failure> {
     let order = sort::steps(args.common.sort.as_deref())?;
     let mut session = Session::open(&args.common)?;
-    let table = find(&session, args);
+    let mut table = find(&session, args);
+    if let Some(donor) = &args.roles_from {
+        borrow(&session, &mut table, donor, args)?;
+    }
     session.analysed();
     let trace = session.index.trace();
     let layout = StepLayout { order, limit: session.limit(), full_names: args.common.full_names };
@@ -29,4 +34,18 @@ fn find(session: &Session<'_>, args: &StepsArgs) -> StepTable {
     let accepts = args.common.filter.as_ref().map(|regex: &Regex| move |name: &str| regex.is_match(name));
     let filter = accepts.as_ref().map(|accepts| accepts as &(dyn Fn(&str) -> bool + Sync));
     step_table(&session.index, &session.scope, &StepOptions { filter, ignore_ranges: args.ignore_ranges })
+}
+
+/// Names what the trace leaves unnamed after the steps of another one.
+fn borrow(session: &Session<'_>, table: &mut StepTable, donor: &OsStr, args: &StepsArgs) -> Result<(), Failure> {
+    let other = session.read_beside(donor)?;
+    let options = StepOptions { filter: None, ignore_ranges: args.ignore_ranges };
+    let donors = role_donors(other.trace(), &step_table(&other, &Scope::whole(), &options));
+    if donors.is_empty() {
+        return Err(Failure::Input(format!("`{}` has no steps with named roles", donor.to_string_lossy())));
+    }
+    for group in &mut table.groups {
+        borrow_roles(session.index.trace(), group, &donors);
+    }
+    Ok(())
 }

@@ -1,0 +1,164 @@
+//! The roofline: what each operator took beside the least it could have taken.
+
+use longpole_analysis::{FasterThan, NoPeaks, PeakKind, Peaks, RooflineRow, RooflineTable, UnknownWork, Verdict};
+use longpole_trace::{Ns, Trace};
+
+use super::{NO_DEVICE_ACTIVITY, text};
+use crate::blocks::Block;
+use crate::table::{Column, Kind, Row, Table, Value};
+use crate::units::{byte_rate, bytes, count, flop_rate, percent, time};
+
+/// Why work is not known, in words.
+fn unknown(reason: UnknownWork) -> &'static str {
+    match reason {
+        UnknownWork::NoOperator => "no operator owns it",
+        UnknownWork::NoFormula => "no formula for it",
+        UnknownWork::NoShapes => "shapes not recorded",
+        UnknownWork::UnreadableShapes => "shapes not as expected",
+        UnknownWork::UnknownType => "element type not known",
+        UnknownWork::MissingArgument => "an argument not recorded",
+        UnknownWork::DataDependent => "depends on the data",
+        UnknownWork::TooLarge => "impossibly large",
+        UnknownWork::LinkTransfer => "limited by the link",
+        UnknownWork::Communication => "limited by the network",
+        UnknownWork::CountedInside => "counted inside it",
+    }
+}
+
+/// Why there are no peaks, and what to do.
+pub fn no_peaks(reason: &NoPeaks) -> String {
+    let (why, whose) = match reason {
+        NoPeaks::NotRecorded => ("the trace does not say what the device is".to_owned(), "its"),
+        NoPeaks::UnknownDevice(name) => (format!("the peaks of `{name}` are not known here"), "its"),
+        NoPeaks::SeveralKinds(names) => (format!("devices of several kinds ({}): choose one with --device", names.join(", ")), "the"),
+    };
+    format!("{why}; --peaks FILE gives {whose} peaks. Without peaks there are no floors.")
+}
+
+fn peaks_in_words(peaks: &Peaks) -> String {
+    let mut said = format!("{}: memory {}", peaks.name, byte_rate(peaks.memory_bytes_per_s));
+    for kind in PeakKind::ALL {
+        if let Some(rate) = peaks.flops_per_s(kind) {
+            said.push_str(&format!(", {} {}", kind.name(), flop_rate(rate)));
+        }
+    }
+    if let Some(cache) = peaks.cache_bytes {
+        said.push_str(&format!(", cache {}", bytes(i64::try_from(cache).unwrap_or(i64::MAX))));
+    }
+    format!("{said} ({})", peaks.source)
+}
+
+/// What keeps a row from being faster, or why that is not known.
+fn verdict(row: &RooflineRow) -> Value {
+    if let Err(reason) = row.work {
+        return Value::Text(format!("? {}", unknown(reason)));
+    }
+    let Some(verdict) = row.verdict else { return Value::Missing };
+    let bound = match verdict {
+        Verdict::ComputeBound => "compute",
+        Verdict::MemoryBound => "memory",
+        Verdict::LaunchBound => "launch",
+    };
+    let faster = match row.faster_than {
+        Some(FasterThan::Cache) => ", from cache",
+        Some(FasterThan::Memory) => ", partly from cache",
+        Some(FasterThan::Compute) => ", above peak",
+        None => "",
+    };
+    Value::Text(format!("{bound}{faster}"))
+}
+
+/// The table of operators and shapes.
+pub fn roofline_rows(table: &RooflineTable) -> Table {
+    const NO_FLOOR: &str = "floors: the peaks of the device are not known";
+    let amount = |value: Option<u64>| value.map_or(Value::Missing, Value::Amount);
+    let columns = vec![
+        Column::new("name", "operator", Kind::Text).at_least(22).not_below(18),
+        Column::new("shapes", "input shapes", Kind::Text)
+            .at_least(20)
+            .not_below(12)
+            .droppable(7)
+            .or_absent("shapes: not recorded (record_shapes=True records them)"),
+        Column::new("types", "types", Kind::Text).in_csv_only(),
+        Column::new("kernel", "kernel", Kind::Text).in_csv_only(),
+        Column::new("calls", "calls", Kind::Count).droppable(8),
+        Column::new("device_ns", "time", Kind::Time).in_unit_of("time"),
+        Column::new("share_fraction", "share", Kind::Share).droppable(5),
+        Column::new("flops_per_call", "FLOPs/call", Kind::Flops).droppable(3),
+        Column::new("bytes_per_call", "bytes/call", Kind::Bytes).droppable(3),
+        Column::new("floor_ns", "floor", Kind::Time).in_unit_of("time").droppable(9).or_absent(NO_FLOOR),
+        Column::new("above_floor_ns", "above", Kind::Time).in_unit_of("time").droppable(4).or_absent(NO_FLOOR),
+        Column::new("time_over_floor", "time/floor", Kind::Number).droppable(10).or_absent(NO_FLOOR),
+        Column::new("flops_per_s", "FLOP rate", Kind::FlopRate).droppable(2),
+        Column::new("bytes_per_s", "byte rate", Kind::ByteRate).droppable(2),
+        Column::new("verdict", "bound by", Kind::Text).droppable(6),
+    ];
+    let rows: Vec<Row> = table
+        .rows
+        .iter()
+        .map(|row| {
+            let work = row.work.ok();
+            Row::new(vec![
+                text(&row.name),
+                Value::name(row.shapes.as_deref()),
+                Value::name(row.types.as_deref()),
+                Value::name(row.kernel.as_deref()),
+                row.calls.map_or(Value::Missing, Value::Count),
+                Value::Time(row.device_ns),
+                Value::share(Some(row.device_ns), Some(table.busy_ns)),
+                amount(work.map(|work| work.flops)),
+                Value::bytes(work.map(|work| i64::try_from(work.bytes).unwrap_or(i64::MAX))),
+                Value::time(row.floor_ns),
+                Value::time(row.above_floor_ns()),
+                row.time_over_floor.map_or(Value::Missing, Value::Ratio),
+                Value::rate(row.flops_per_s),
+                Value::rate(row.bytes_per_s),
+                verdict(row),
+            ])
+        })
+        .collect();
+    let mut total = vec![Value::Blank; columns.len()];
+    total[0] = super::total_label(rows.len(), "row", "rows");
+    total[4] = Value::Count(table.rows.iter().filter_map(|row| row.calls).sum());
+    // Rows can overlap, so their times do not add up: this is the time in which anything ran.
+    total[5] = Value::Time(table.busy_ns);
+    total[9] = table.floor_ns.map_or(Value::Blank, Value::Time);
+    total[10] = table.above_floor_ns.map_or(Value::Blank, Value::Time);
+    Table {
+        noun: "operators",
+        columns,
+        rows,
+        totals: vec![Row::new(total)],
+        hidden: 0,
+        filtered_out: 0,
+        empty: None,
+        notes: Vec::new(),
+    }
+}
+
+/// The whole report; `rows` is [`roofline_rows`], filtered and cut as asked.
+pub fn roofline(table: &RooflineTable, missing: Option<&NoPeaks>, rows: Table, trace: &Trace) -> Vec<Block> {
+    if trace.activities.is_empty() {
+        return vec![Block::Heading("Roofline".to_owned(), NO_DEVICE_ACTIVITY.to_owned())];
+    }
+    let of = |part: Ns| if table.busy_ns > Ns::ZERO { part.get() as f64 / table.busy_ns.get() as f64 } else { 0.0 };
+    let covered = table.covered_fraction().map_or_else(String::new, |share| format!(", the work of {} % of it is known", percent(share)));
+    let mut facts = vec![("device", table.peaks.as_ref().map_or_else(|| missing.map_or_else(String::new, no_peaks), peaks_in_words))];
+    if let (Some(floor), Some(above)) = (table.floor_ns, table.above_floor_ns) {
+        facts.push((
+            "floor",
+            format!("{} for what is known; {} above it ({} % of busy) is the most that faster kernels could win", time(floor), time(above), percent(of(above))),
+        ));
+    }
+    let reasons: Vec<String> = table
+        .unknown
+        .iter()
+        .map(|of_reason| {
+            format!("{} {} ({} rows)", time(of_reason.device_ns), unknown(of_reason.reason), count(of_reason.rows))
+        })
+        .collect();
+    if !reasons.is_empty() {
+        facts.push(("not known", reasons.join("; ")));
+    }
+    vec![Block::Heading("Roofline".to_owned(), format!("{} busy{covered}", time(table.busy_ns))), Block::Facts(facts), Block::Table(rows)]
+}
