@@ -10,6 +10,11 @@ use crate::blocks::{Bar, Block, Strip};
 use crate::table::{Column, Kind, Row, Table, Value};
 use crate::units::{count, percent, ratio, time};
 
+/// Causes named beside a range.
+const CAUSES_NAMED: usize = 3;
+/// Devices whose queue is drawn.
+const QUEUES_DRAWN: usize = 8;
+
 /// How idle time is shown.
 #[derive(Clone, Copy, Debug)]
 pub struct IdleLayout {
@@ -188,10 +193,7 @@ fn ranges(idle: &IdleTable, layout: &IdleLayout) -> Table {
         Column::new("idle_ns", "idle", Kind::Time).in_unit_of("range"),
         Column::new("idle_fraction", "idle", Kind::Share),
         Column::new("empty_queue_ns", "queue empty", Kind::Time).in_unit_of("range").droppable(1),
-        Column::new("cause", "largest cause", Kind::Text).droppable(5),
-        Column::new("cause_fraction", "of idle", Kind::Share).droppable(3),
-        Column::new("second", "second", Kind::Text).droppable(2),
-        Column::new("second_fraction", "of idle", Kind::Share).droppable(2),
+        Column::new("causes", "largest causes, % of idle", Kind::Text).at_least(20).droppable(5),
     ];
     let shown: HashSet<(&[String], &str)> = idle.by_range.iter().map(|row| (row.parents.as_slice(), row.name.as_str())).collect();
     let depth =
@@ -200,7 +202,12 @@ fn ranges(idle: &IdleTable, layout: &IdleLayout) -> Table {
         .by_range
         .iter()
         .map(|row| {
-            let cause = |at: usize| row.causes.get(at);
+            let causes: Vec<String> = row
+                .causes
+                .iter()
+                .take(CAUSES_NAMED)
+                .map(|&(cause, ns)| format!("{} {}", cause.code(), percent(fraction(ns, row.idle_ns))))
+                .collect();
             let cells = vec![
                 text(&row.name),
                 Value::Count(row.calls),
@@ -208,10 +215,7 @@ fn ranges(idle: &IdleTable, layout: &IdleLayout) -> Table {
                 Value::Time(row.idle_ns),
                 Value::share(Some(row.idle_ns), Some(row.span_ns)),
                 Value::Time(row.empty_queue_ns),
-                cause(0).map_or(Value::Missing, |(cause, _)| text(cause.code())),
-                Value::share(cause(0).map(|&(_, ns)| ns), Some(row.idle_ns)),
-                cause(1).map_or(Value::Missing, |(cause, _)| text(cause.code())),
-                Value::share(cause(1).map(|&(_, ns)| ns), Some(row.idle_ns)),
+                if causes.is_empty() { Value::Missing } else { Value::Text(causes.join(", ")) },
             ];
             Row { cells, depth: depth(row), lines: Vec::new() }
         })
@@ -289,7 +293,7 @@ fn queue_strip(device: &DeviceIdle, label: &'static str, name: &str) -> Option<S
         .iter()
         .map(|sample| Bar { height: if top > 0.0 { (1.0 + sample.mean_depth).ln() / top } else { 0.0 }, marked: false })
         .collect();
-    let scale = format!("{name}launches queued, {} a character, lowest 0, highest {} (logarithmic)", time(slice), ratio(deepest));
+    let scale = format!("{name}launches queued over time, {} a character, from 0 to {} (logarithmic)", time(slice), ratio(deepest));
     Some(Strip { label, bars, scale, remarks: Vec::new() })
 }
 
@@ -327,7 +331,7 @@ pub fn idle(idle: &IdleTable, trace: &Trace, layout: &IdleLayout) -> Vec<Block> 
     }
     blocks.push(Block::Title("By host frame"));
     blocks.push(Block::Table(frames(idle, idle_ns, layout)));
-    let strips = idle.devices.iter().take(8).filter_map(|device| {
+    let strips = idle.devices.iter().take(QUEUES_DRAWN).filter_map(|device| {
         let name = if several { format!("{}: ", device_label(trace, device.device)) } else { String::new() };
         queue_strip(device, "queue", &name).map(Block::Strip)
     });

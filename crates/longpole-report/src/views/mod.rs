@@ -6,6 +6,8 @@ mod kernels;
 mod memory;
 mod ops;
 mod ranges;
+mod ranks;
+mod roofline;
 mod steps;
 
 pub use families::families;
@@ -14,7 +16,9 @@ pub use kernels::kernels;
 pub use memory::memory;
 pub use ops::ops;
 pub use ranges::{RangeLayout, ranges};
-pub(crate) use steps::chosen;
+pub(crate) use steps::rows_in_order;
+pub use ranks::{RankLayout, ranks, ranks_csv};
+pub use roofline::{no_peaks, roofline, roofline_rows};
 pub use steps::{StepLayout, StepOrder, role_source, steps, steps_csv};
 
 use longpole_trace::{DeviceId, Ns, Trace};

@@ -1,6 +1,8 @@
 //! The steps: a line a group, then for each group its medians, its table by role, its layers and its slow steps.
 
-use longpole_analysis::{Culprit, FoundBy, LayerStructure, Part, RoleSource, StepGroup, StepNote, StepRow, StepTable, Why, short_name};
+use std::collections::HashMap;
+
+use longpole_analysis::{Culprit, FoundBy, LayerKind, LayerStructure, Part, RoleSource, StepGroup, StepNote, StepRow, StepTable, Why, short_name};
 use longpole_trace::{ActivityId, Ns, Trace};
 
 use super::{NO_DEVICE_ACTIVITY, device_label, since_first, text};
@@ -38,6 +40,8 @@ pub struct StepLayout {
     pub order: StepOrder,
     /// Rows of each group; `None` for all, and then all groups have their table.
     pub limit: Option<usize>,
+    /// A row for each kernel, not for each role.
+    pub by_kernel: bool,
     /// Show kernel names as the compiler wrote them.
     pub full_names: bool,
 }
@@ -82,14 +86,18 @@ fn change(now: Ns, base: Ns) -> String {
 /// `28 layers x 58 kernels`, or the kinds apart with their order.
 fn layers_in_words(layers: Option<&LayerStructure>) -> String {
     let Some(layers) = layers else { return "no repeated layers".to_owned() };
-    let each = |kernels: u32| plural(u64::from(kernels), "kernel", "kernels");
+    let each = |kind: &LayerKind| {
+        let others = kind.places.saturating_sub(kind.kernels);
+        let others = if others > 0 { format!(" ({others} of them {})", if others == 1 { "a copy or fill" } else { "copies or fills" }) } else { String::new() };
+        format!("{}{others}", plural(u64::from(kind.places), "kernel", "kernels"))
+    };
     match layers.kinds.as_slice() {
-        [one] => format!("{} x {}", plural(u64::from(one.count), "layer", "layers"), each(one.kernels)),
+        [one] => format!("{} x {}", plural(u64::from(one.count), "layer", "layers"), each(one)),
         kinds => {
             let all: Vec<String> = kinds
                 .iter()
                 .enumerate()
-                .map(|(kind, of_kind)| format!("{} x {} ({})", of_kind.count, each(of_kind.kernels), kind_name(kind as u32)))
+                .map(|(kind, of_kind)| format!("{} x {} ({})", of_kind.count, each(of_kind), kind_name(kind as u32)))
                 .collect();
             format!("{} of {} kinds: {}; order {}", count(layers.order.len() as u64), kinds.len(), all.join(", "), order(&layers.order))
         }
@@ -119,9 +127,13 @@ fn part(group: &StepGroup, part: Part) -> String {
     if layers.kinds.len() == 1 { format!("layer x {times}") } else { format!("layer {} x {times}", kind_name(kind)) }
 }
 
+fn several_devices(table: &StepTable) -> bool {
+    table.groups.iter().any(|group| group.device != table.groups[0].device)
+}
+
 /// The table with a line for each group.
 fn overview(table: &StepTable, trace: &Trace, limit: Option<usize>) -> Table {
-    let columns = vec![
+    let mut columns = vec![
         Column::new("name", "group", Kind::Text).at_least(20),
         Column::new("device", "device", Kind::Text).droppable(6),
         Column::new("found_by", "found by", Kind::Text).droppable(1),
@@ -151,6 +163,7 @@ fn overview(table: &StepTable, trace: &Trace, limit: Option<usize>) -> Table {
             Value::time(group.gap_between_ns),
         ])
     });
+    columns[1].csv_only = !several_devices(table);
     let mut overview = Table {
         noun: "groups of steps",
         columns,
@@ -217,21 +230,63 @@ fn facts(group: &StepGroup) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// The positions of the rows to show, in order.
-pub(crate) fn chosen(group: &StepGroup, layout: &StepLayout) -> Vec<usize> {
-    let rows = &group.rows;
-    let mut order: Vec<usize> = (0..rows.len()).collect();
+/// Rows of a group that are shown as one: all of one role in one part, or a single one.
+struct Line {
+    /// Positions in [`StepGroup::rows`], in order.
+    rows: Vec<usize>,
+    calls: u64,
+    /// Sums over the rows; of the time of a step, of medians.
+    per_step: Ns,
+    min: Ns,
+    max: Ns,
+    total: Ns,
+}
+
+/// The lines of a group, as its steps run.
+fn lines(group: &StepGroup, by_kernel: bool) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    let mut known: HashMap<(Part, &str, RoleSource), usize> = HashMap::new();
+    for (at, row) in group.rows.iter().enumerate() {
+        let end = lines.len();
+        // What fits no place has only its kernel's name for a role.
+        let is_alone = by_kernel || row.place.is_none() || row.role_from == RoleSource::Kernel;
+        let line = if is_alone { end } else { *known.entry((row.part, &row.role, row.role_from)).or_insert(end) };
+        if line == end {
+            lines.push(Line { rows: Vec::new(), calls: 0, per_step: Ns::ZERO, min: Ns::ZERO, max: Ns::ZERO, total: Ns::ZERO });
+        }
+        let line = &mut lines[line];
+        line.rows.push(at);
+        line.calls += row.calls;
+        line.per_step += row.ns_per_step;
+        line.min += row.min_ns;
+        line.max += row.max_ns;
+        line.total += row.total_ns;
+    }
+    lines
+}
+
+/// The lines to show, in order, and how many are left out.
+fn chosen(group: &StepGroup, layout: &StepLayout) -> (Vec<Line>, usize) {
+    let mut lines = lines(group, layout.by_kernel);
     match layout.order {
-        // What is left out are the rows with the least time, wherever they are in the step.
-        StepOrder::Part | StepOrder::Time => order.sort_by_key(|&row| std::cmp::Reverse(rows[row].total_ns)),
-        StepOrder::Spread => order.sort_by_key(|&row| std::cmp::Reverse(rows[row].max_ns - rows[row].min_ns)),
-        StepOrder::Calls => order.sort_by_key(|&row| std::cmp::Reverse(rows[row].calls)),
+        // What is left out are the lines with the least time, wherever they are in the step.
+        StepOrder::Part | StepOrder::Time => lines.sort_by_key(|line| std::cmp::Reverse(line.total)),
+        StepOrder::Spread => lines.sort_by_key(|line| std::cmp::Reverse(line.max - line.min)),
+        StepOrder::Calls => lines.sort_by_key(|line| std::cmp::Reverse(line.calls)),
     }
-    order.truncate(layout.limit.unwrap_or(usize::MAX));
+    let all = lines.len();
+    lines.truncate(layout.limit.unwrap_or(usize::MAX));
     if layout.order == StepOrder::Part {
-        order.sort_unstable();
+        lines.sort_by_key(|line| line.rows[0]);
     }
-    order
+    let hidden = all - lines.len();
+    (lines, hidden)
+}
+
+/// The positions of the rows of a group in the order and number asked for.
+pub(crate) fn rows_in_order(group: &StepGroup, layout: &StepLayout) -> Vec<usize> {
+    let layout = StepLayout { by_kernel: true, ..*layout };
+    chosen(group, &layout).0.into_iter().flat_map(|line| line.rows).collect()
 }
 
 fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
@@ -241,33 +296,33 @@ fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
         Column::new("role_from", "from", Kind::Text).at_least(8).droppable(2),
         Column::new("kernel", "kernel", Kind::Text).at_least(20).not_below(16).droppable(6),
         Column::new("calls_per_step", "calls", Kind::Number).droppable(8),
-        Column::new("ns_per_step", "a step", Kind::Time).in_unit_of("step"),
+        Column::new("ns_per_step", "time/step", Kind::Time).in_unit_of("step"),
         Column::new("share_fraction", "share", Kind::Share),
         Column::new("share_fraction", "", Kind::Bar).droppable(1),
         Column::new("min_ns", "min", Kind::Time).in_unit_of("step").droppable(3),
-        Column::new("max_ns", "max", Kind::Time).in_unit_of("step").droppable(3),
+        Column::new("max_ns", "max", Kind::Time).in_unit_of("step").droppable(4),
     ];
-    let shown = chosen(group, layout);
+    let (shown, hidden) = chosen(group, layout);
     let mut before = None;
-    let rows: Vec<Row> = shown
+    let body: Vec<Row> = shown
         .iter()
-        .map(|&at| {
-            let row = &group.rows[at];
+        .map(|line| {
+            let row = &group.rows[line.rows[0]];
             // The part is said where it begins; in any other order it is said everywhere.
             let is_same = layout.order == StepOrder::Part && before == Some(row.part);
             before = Some(row.part);
-            let share = Value::share(Some(row.total_ns), Some(group.total_busy_ns));
+            let share = Value::share(Some(line.total), Some(group.total_busy_ns));
             Row::new(vec![
                 if is_same { Value::Blank } else { Value::Text(part(group, row.part)) },
                 text(&row.role),
                 text(role_source(row.role_from)),
-                text(kernel(row, trace, layout.full_names)),
-                Value::Mean(row.calls_per_step(group.steps.len())),
-                Value::Time(row.ns_per_step),
+                kernels(group, line, trace, layout.full_names),
+                Value::Mean(line.calls as f64 / group.steps.len().max(1) as f64),
+                Value::Time(line.per_step),
                 share.clone(),
                 share,
-                Value::Time(row.min_ns),
-                Value::Time(row.max_ns),
+                Value::Time(line.min),
+                Value::Time(line.max),
             ])
         })
         .collect();
@@ -275,7 +330,7 @@ fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
     let busy = || group.steps.iter().map(|step| step.busy_ns);
     let total = Row::new(vec![
         text("step"),
-        Value::Text(plural(group.rows.len() as u64, "row", "rows")),
+        Value::Text(format!("all {}", plural((shown.len() + hidden) as u64, "row", "rows"))),
         Value::Blank,
         Value::Blank,
         Value::Mean(calls as f64 / group.steps.len().max(1) as f64),
@@ -285,17 +340,28 @@ fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
         Value::time(busy().min()),
         Value::time(busy().max()),
     ]);
-    let hidden = group.rows.len() - shown.len();
     let mut notes = Vec::new();
     if hidden > 0 {
-        let seen: Ns = shown.iter().map(|&row| group.rows[row].total_ns).sum();
+        let seen: Ns = shown.iter().map(|line| line.total).sum();
         notes.push(format!("rows not shown take {} % of busy", percent(of(group.total_busy_ns - seen, group.total_busy_ns))));
     }
-    Table { noun: "kernels", columns, rows, totals: vec![total], hidden, filtered_out: 0, empty: None, notes }
+    if shown.iter().any(|line| line.rows.len() > 1) {
+        notes.push("time, min and max of several kernels are the sums of theirs; --by kernel tells them apart".to_owned());
+    }
+    Table { noun: "kernels", columns, rows: body, totals: vec![total], hidden, filtered_out: 0, empty: None, notes }
 }
 
-fn kernel<'a>(row: &'a StepRow, trace: &'a Trace, full_names: bool) -> &'a str {
-    if full_names { trace.strings.get(row.name) } else { &row.kernel }
+/// The kernel of a line with most time, and how many others there are. Where the role is only the kernel's name, it is not said twice.
+fn kernels(group: &StepGroup, line: &Line, trace: &Trace, full_names: bool) -> Value {
+    let Some(largest) = line.rows.iter().map(|&row| &group.rows[row]).max_by_key(|row| row.total_ns) else { return Value::Blank };
+    if largest.role_from == RoleSource::Kernel && !full_names {
+        return Value::Blank;
+    }
+    let name = if full_names { trace.strings.get(largest.name) } else { &largest.kernel };
+    match line.rows.len() {
+        1 => text(name),
+        rows => Value::Text(format!("{name} +{}", rows - 1)),
+    }
 }
 
 /// The busy time of each layer, drawn around the median of all.
@@ -308,7 +374,7 @@ fn strip(group: &StepGroup) -> Option<Strip> {
     let reach = (most - median).max(median - least).get().max(median.get() / 10).max(1);
     let height = |busy: Ns| ((busy - median).get() as f64 / reach as f64 + 1.0) / 2.0;
     let bars = layers.iter().map(|layer| Bar { height: height(layer.busy_ns), marked: layer.outlier }).collect();
-    let scale = format!("busy of each, from 0: median {}, least {}, most {}", time(median), time(least), time(most));
+    let scale = format!("busy of each layer, number 0 first: median {}, least {}, most {}", time(median), time(least), time(most));
     let kinds = group.layers.as_ref().map_or(1, |layers| layers.kinds.len());
     let of_kind = |kind: u32| {
         let mut of_kind: Vec<Ns> = layers.iter().filter(|layer| layer.kind == kind).map(|layer| layer.busy_ns).collect();
@@ -405,7 +471,7 @@ pub fn steps(table: &StepTable, trace: &Trace, layout: &StepLayout) -> Vec<Block
     let hidden = largest.len() - shown;
     largest.truncate(shown);
     largest.sort_unstable();
-    let several_devices = table.groups.iter().any(|group| group.device != table.groups[0].device);
+    let several_devices = several_devices(table);
     for &group in &largest {
         blocks.extend(chapter(&table.groups[group], trace, layout, several_devices));
     }

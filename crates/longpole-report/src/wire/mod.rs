@@ -11,6 +11,8 @@ mod kernels;
 mod memory;
 mod ops;
 mod ranges;
+mod ranks;
+mod roofline;
 mod smells;
 mod steps;
 mod triage;
@@ -22,6 +24,8 @@ pub use kernels::kernels;
 pub use memory::memory;
 pub use ops::ops;
 pub use ranges::ranges;
+pub use ranks::ranks;
+pub use roofline::roofline;
 pub use steps::steps;
 pub use triage::triage;
 

@@ -1,6 +1,6 @@
 //! `longpole.steps/1`
 
-use longpole_analysis::{Culprit, LeftOut, Part, SlowStep, Step, StepGroup, StepNote, StepRow, StepTable, Why};
+use longpole_analysis::{Culprit, LayerKind, LeftOut, Part, SlowStep, Step, StepGroup, StepNote, StepRow, StepTable, Why};
 use longpole_trace::{ActivityKind, Trace};
 use serde::Serialize;
 
@@ -11,6 +11,7 @@ use crate::views::{role_source, since_first};
 #[derive(Serialize)]
 struct Kind {
     kernels: u32,
+    copies_and_fills: u32,
     count: u32,
 }
 
@@ -188,6 +189,10 @@ fn slow<'a>(slow: &SlowStep, group: &'a StepGroup, trace: &'a Trace) -> Option<S
     })
 }
 
+fn kind(kind: &LayerKind) -> Kind {
+    Kind { kernels: kind.places, copies_and_fills: kind.places.saturating_sub(kind.kernels), count: kind.count }
+}
+
 fn group<'a>(group: &'a StepGroup, trace: &'a Trace, order: &[usize]) -> Group<'a> {
     let layers = group.layers.as_ref();
     Group {
@@ -196,7 +201,7 @@ fn group<'a>(group: &'a StepGroup, trace: &'a Trace, order: &[usize]) -> Group<'
         device: device(trace, group.device),
         count: group.steps.len(),
         layers: layers.map_or(0, |layers| layers.order.len()),
-        layer_kinds: layers.iter().flat_map(|layers| &layers.kinds).map(|kind| Kind { kernels: kind.kernels, count: kind.count }).collect(),
+        layer_kinds: layers.iter().flat_map(|layers| &layers.kinds).map(kind).collect(),
         layer_order: layers.map_or(&[], |layers| &layers.order),
         kernels_per_step: group.kernels_per_step,
         activities_per_step: group.activities_per_step,
@@ -226,7 +231,7 @@ pub fn steps<'a>(
     layout: &crate::views::StepLayout,
 ) -> impl Serialize + use<'a> {
     let body = Body {
-        groups: table.groups.iter().map(|of_table| group(of_table, trace, &crate::views::chosen(of_table, layout))).collect(),
+        groups: table.groups.iter().map(|of_table| group(of_table, trace, &crate::views::rows_in_order(of_table, layout))).collect(),
         activities_outside: table.activities_outside,
         outside_ns: table.outside_ns.get(),
         notes: table.notes.iter().map(note).collect(),
