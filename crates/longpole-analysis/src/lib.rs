@@ -14,6 +14,7 @@ mod phrases;
 mod profiler_overhead;
 mod questions;
 mod ranges;
+mod roofline;
 #[cfg(test)]
 mod sample;
 mod scope;
@@ -35,6 +36,10 @@ pub use ops::{GroupBy, OpRow, OpRowKind, OpTable, op_table};
 pub use profiler_overhead::{ProfilerOverhead, profiler_overhead};
 pub use questions::Question;
 pub use ranges::{RangeRow, range_table};
+pub use roofline::{
+    Dtype, Engine, FasterThan, Floor, KnownDevice, LAUNCH_BOUND_KERNEL_NS, MeasuredPeaks, NEGLIGIBLE_FLOOR_NS, NoPeaks, OpWork, PeakKind,
+    Peaks, Roof, RooflineRow, RooflineTable, UnknownRows, UnknownWork, Verdict, Work, WorkFamily, gemm_work, peaks_of, roofline,
+};
 pub use scope::{Scope, ScopeError, ScopeSpec};
 pub use short_name::{MAX_CHARS as SHORT_NAME_MAX_CHARS, short_name};
 pub use smells::{Ceiling, Explanation, Fact, FactValue, Smell, THRESHOLDS, Threshold, Unit, explain, explanations};

@@ -4,6 +4,7 @@
 
 mod naive;
 mod real;
+mod roofline;
 mod scale;
 mod slow_reader;
 mod torch_parity;

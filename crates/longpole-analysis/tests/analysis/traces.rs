@@ -51,7 +51,7 @@ impl Sketch {
         let (thread, start, dur) = self.times(start, end);
         let strings = &mut self.builder.trace_mut().strings;
         let (name, shapes) = (strings.intern(name), shapes.map(|text| strings.intern(text)));
-        self.builder.push_host_op(HostOp { name, thread, start, dur, external_id, shapes, types: None });
+        self.builder.push_host_op(HostOp { name, thread, start, dur, external_id, shapes, types: None, strides: None, values: None });
         self
     }
 

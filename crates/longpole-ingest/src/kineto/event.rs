@@ -58,6 +58,8 @@ pub(super) struct Args<'a> {
     pub(super) copy_kind: Option<&'a [u8]>,
     pub(super) shapes: Option<&'a [u8]>,
     pub(super) types: Option<&'a [u8]>,
+    pub(super) strides: Option<&'a [u8]>,
+    pub(super) values: Option<&'a [u8]>,
     pub(super) memory_bytes: Option<i64>,
     pub(super) memory_device_type: Option<i64>,
     pub(super) memory_device: Option<i64>,
@@ -283,6 +285,8 @@ fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mu
     const DEVICE_ID: u32 = end(*b" Id\"");
     const DIMS: u32 = end(*b"ims\"");
     const TYPE: u32 = end(*b"ype\"");
+    const STRIDES: u32 = end(*b"des\"");
+    const VALUES: u32 = end(*b"uts\"");
     const CORRELATION: u32 = end(*b"ion\"");
     const SHARED: u32 = end(*b"ory\"");
     const RESERVED: u32 = end(*b"ved\"");
@@ -300,6 +304,8 @@ fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mu
         CORRELATION if is!(b"\"correlation\"") => args.correlation = tokens.u64(colon),
         DIMS if is!(b"\"Input Dims\"") || is!(b"\"Input dims\"") => args.shapes = tokens.array(colon),
         TYPE if is!(b"\"Input type\"") => args.types = tokens.array(colon),
+        STRIDES if is!(b"\"Input Strides\"") => args.strides = tokens.array(colon),
+        VALUES if is!(b"\"Concrete Inputs\"") => args.values = tokens.array(colon),
         TYPE if is!(b"\"Device Type\"") => args.memory_device_type = tokens.i64(colon),
         BYTES if is!(b"\"Bytes\"") => args.memory_bytes = tokens.i64(colon),
         BYTES if is!(b"\"bytes\"") => args.bytes = tokens.u64(colon),

@@ -149,8 +149,8 @@ impl<'b> Merger<'b> {
         }
         for row in rows.host_ops.drain(..) {
             let (name, thread) = (text!(row.name), thread!(row.thread));
-            let (shapes, types) = (value!(row.shapes), value!(row.types));
-            builder.push_host_op(HostOp { name, thread, shapes, types, ..row });
+            let (shapes, types, strides, values) = (value!(row.shapes), value!(row.types), value!(row.strides), value!(row.values));
+            builder.push_host_op(HostOp { name, thread, shapes, types, strides, values, ..row });
         }
         for row in rows.api_calls.drain(..) {
             let (name, thread) = (text!(row.name), thread!(row.thread));

@@ -277,9 +277,10 @@ impl Worker {
 
     fn keep_op(&mut self, event: &Event<'_>, start: Ns, dur: Ns, rows: &mut Rows) {
         let (name, thread) = (self.text(event.name), self.thread(event));
-        let shapes = event.args.shapes.map(|raw| StrId(self.locals.values.intern(raw)));
-        let types = event.args.types.map(|raw| StrId(self.locals.values.intern(raw)));
-        rows.host_ops.push(HostOp { name, thread, start, dur, external_id: event.args.external_id, shapes, types });
+        let args = &event.args;
+        let [shapes, types, strides, values] =
+            [args.shapes, args.types, args.strides, args.values].map(|raw| raw.map(|raw| StrId(self.locals.values.intern(raw))));
+        rows.host_ops.push(HostOp { name, thread, start, dur, external_id: args.external_id, shapes, types, strides, values });
     }
 
     fn keep_activity(&mut self, event: &Event<'_>, kind: ActivityKind, start: Ns, dur: Ns, rows: &mut Rows) {
