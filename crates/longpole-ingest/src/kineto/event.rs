@@ -26,6 +26,8 @@ pub(super) struct Event<'a> {
     pub(super) dur: Option<Decimal>,
     /// Arguments.
     pub(super) args: Args<'a>,
+    /// A member that is read stands twice: the last one counts, and two events may have run together.
+    pub(super) repeats: bool,
     has_name: bool,
     /// Some argument may be set.
     has_args: bool,
@@ -88,6 +90,7 @@ impl Event<'_> {
         self.cat = b"";
         self.name = b"";
         self.has_name = false;
+        self.repeats = false;
         self.pid = None;
         self.pid_text = None;
         self.tid = None;
@@ -105,19 +108,24 @@ impl Event<'_> {
 pub(super) fn read<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>) -> Result<usize, Damage> {
     event.reset();
     tokens.next();
-    let end = read_members(tokens, start, event);
-    let bad = tokens.first_bad();
+    match read_members(tokens, start, event) {
+        Ok(end) if tokens.first_odd() >= end && !event.repeats && !event.lacks_member() => Ok(end),
+        Err(Damage::Malformed(at)) => Err(Damage::Malformed(at.min(tokens.first_odd()))),
+        end => settle(tokens, start, event, end.ok()),
+    }
+}
+
+/// Has an event checked strictly: a byte in it is odd, or a member that every event has is missing or stands twice (perhaps a colon or a
+/// quote is missing, or a piece from one event into another), or it does not end, as if a brace were missing.
+#[cold]
+#[inline(never)]
+fn settle(tokens: &Tokens<'_>, start: usize, event: &Event<'_>, end: Option<usize>) -> Result<usize, Damage> {
+    let strict_end = strict::value_end(tokens.bytes(), start)?;
+    let is_no_event = event.phase == 0 || (event.phase == b'X' && !event.has_name);
     match end {
-        Ok(end) if bad < end => Err(Damage::Malformed(bad)),
-        Err(Damage::Incomplete) if bad != usize::MAX => Err(Damage::Malformed(bad)),
-        // A member that every event has is missing: perhaps its colon or a quote is.
-        Ok(end) if event.lacks_member() => {
-            strict::value_end(tokens.bytes(), start)?;
-            if event.phase == 0 || (event.phase == b'X' && !event.has_name) { Err(Damage::Malformed(start)) } else { Ok(end) }
-        }
-        // A missing brace looks like an event that never ends.
-        Err(Damage::Incomplete) => Err(strict::value_end(tokens.bytes(), start).err().unwrap_or(Damage::Incomplete)),
-        end => end,
+        Some(end) if end == strict_end && !is_no_event => Ok(end),
+        Some(_) => Err(Damage::Malformed(start)),
+        None => Err(Damage::Incomplete),
     }
 }
 
@@ -143,7 +151,7 @@ fn read_members<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>
                 check_brace(tokens, at, start, &mut checked)?;
                 let end = if in_args && !event.category.is_some_and(Category::ignores_args) {
                     event.has_args = true;
-                    read_args(tokens, start, &mut event.args, &mut checked)
+                    read_args(tokens, start, event, &mut checked)
                 } else {
                     skip_checked(tokens, start, &mut checked).map(|_| ())
                 };
@@ -202,6 +210,13 @@ const fn whole<const N: usize>(text: &[u8; N]) -> u64 {
     tail >> (64 - 8 * N)
 }
 
+/// Sets what should not be set yet.
+#[inline]
+fn set<T>(slot: &mut Option<T>, value: Option<T>, repeats: &mut bool) {
+    *repeats |= slot.is_some();
+    *slot = value;
+}
+
 /// Takes a member of the event itself; true when it is `args`.
 #[inline]
 fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, event: &mut Event<'a>) -> bool {
@@ -218,30 +233,37 @@ fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, event:
     match (tail >> 32) as u32 {
         // A key may end like another behind an escaped quote.
         _ if tokens.bytes().get(key_end.wrapping_sub(5)) == Some(&b'\\') => {}
-        PH => event.phase = tokens.first_of_string(colon),
-        TS => event.ts = Some(tokens.nanoseconds(colon)),
+        PH => {
+            event.repeats |= event.phase != 0;
+            event.phase = tokens.first_of_string(colon);
+        }
+        TS => set(&mut event.ts, Some(tokens.nanoseconds(colon)), &mut event.repeats),
         CAT if five == whole(b"\"cat\"") => {
+            event.repeats |= event.category.is_some();
             event.cat = tokens.string(colon).unwrap_or_default();
             event.category = Some(Category::of(event.cat));
         }
         NAME if six == whole(b"\"name\"") => {
             let name = tokens.string(colon);
+            event.repeats |= event.has_name;
             event.has_name = name.is_some();
             event.name = name.unwrap_or_default();
         }
         PID if five == whole(b"\"pid\"") => {
+            event.repeats |= event.pid.is_some() || event.pid_text.is_some();
             event.pid = tokens.i64(colon);
             if event.pid.is_none() {
                 event.pid_text = tokens.string(colon);
             }
         }
         TID if five == whole(b"\"tid\"") => {
+            event.repeats |= event.tid.is_some();
             event.tid = match tokens.i64(colon) {
                 Some(number) => Some(Id::Number(number)),
                 None => tokens.string(colon).map(Id::Text),
             };
         }
-        DUR if five == whole(b"\"dur\"") => event.dur = Some(tokens.nanoseconds(colon)),
+        DUR if five == whole(b"\"dur\"") => set(&mut event.dur, Some(tokens.nanoseconds(colon)), &mut event.repeats),
         ARGS => return six == whole(b"\"args\""),
         _ => {}
     }
@@ -250,13 +272,13 @@ fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, event:
 
 /// Takes the members of `args`, whose opening brace was taken.
 #[inline]
-fn read_args<'a>(tokens: &mut Tokens<'a>, start: usize, args: &mut Args<'a>, checked: &mut bool) -> Result<(), Damage> {
+fn read_args<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>, checked: &mut bool) -> Result<(), Damage> {
     loop {
         let at = tokens.next();
         match tokens.bytes().get(at) {
             Some(b':') => {
                 let key_end = tokens.key_end(at).ok_or(Damage::Malformed(at))?;
-                read_arg(tokens, at, key_end, args);
+                read_arg(tokens, at, key_end, &mut event.args, &mut event.repeats);
             }
             Some(b'{') => {
                 check_brace(tokens, at, start, checked)?;
@@ -269,7 +291,7 @@ fn read_args<'a>(tokens: &mut Tokens<'a>, start: usize, args: &mut Args<'a>, che
 }
 
 #[inline]
-fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mut Args<'a>) {
+fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mut Args<'a>, repeats: &mut bool) {
     const GRID: u32 = end(*b"rid\"");
     const BLOCK: u32 = end(*b"ock\"");
     const NAME: u32 = end(*b"ame\"");
@@ -294,28 +316,28 @@ fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mu
         };
     }
     match (tokens.tail(key_end) >> 32) as u32 {
-        ID if is!(b"\"External id\"") || is!(b"\"external id\"") => args.external_id = tokens.u64(colon),
-        ID if is!(b"\"graph node id\"") => args.graph_node = tokens.u64(colon).filter(|id| *id != 0),
-        ID if is!(b"\"graph id\"") => args.graph = tokens.u64(colon).filter(|id| *id != 0),
-        CORRELATION if is!(b"\"correlation\"") => args.correlation = tokens.u64(colon),
-        DIMS if is!(b"\"Input Dims\"") || is!(b"\"Input dims\"") => args.shapes = tokens.array(colon),
-        TYPE if is!(b"\"Input type\"") => args.types = tokens.array(colon),
-        TYPE if is!(b"\"Device Type\"") => args.memory_device_type = tokens.i64(colon),
-        BYTES if is!(b"\"Bytes\"") => args.memory_bytes = tokens.i64(colon),
-        BYTES if is!(b"\"bytes\"") => args.bytes = tokens.u64(colon),
-        ALLOCATED if is!(b"\"Total Allocated\"") => args.total_allocated = tokens.u64(colon),
-        RESERVED if is!(b"\"Total Reserved\"") => args.total_reserved = tokens.u64(colon),
-        DEVICE_ID if is!(b"\"Device Id\"") => args.memory_device = tokens.i64(colon),
-        DEVICE if is!(b"\"device\"") => args.device = tokens.i64(colon),
-        STREAM if is!(b"\"stream\"") => args.stream = tokens.i64(colon),
-        CONTEXT if is!(b"\"context\"") => args.context = tokens.i64(colon),
-        GRID if is!(b"\"grid\"") => args.grid = tokens.triple(colon),
-        BLOCK if is!(b"\"block\"") => args.block = tokens.triple(colon),
-        REGISTERS if is!(b"\"registers per thread\"") => args.registers = tokens.u32(colon),
-        SHARED if is!(b"\"shared memory\"") => args.shared_bytes = tokens.u32(colon),
-        KIND if is!(b"\"kind\"") => args.copy_kind = tokens.string(colon),
-        NAME if is!(b"\"name\"") => args.label = tokens.string(colon),
-        LABELS if is!(b"\"labels\"") => args.label = tokens.string(colon),
+        ID if is!(b"\"External id\"") || is!(b"\"external id\"") => set(&mut args.external_id, tokens.u64(colon), repeats),
+        ID if is!(b"\"graph node id\"") => set(&mut args.graph_node, tokens.u64(colon).filter(|id| *id != 0), repeats),
+        ID if is!(b"\"graph id\"") => set(&mut args.graph, tokens.u64(colon).filter(|id| *id != 0), repeats),
+        CORRELATION if is!(b"\"correlation\"") => set(&mut args.correlation, tokens.u64(colon), repeats),
+        DIMS if is!(b"\"Input Dims\"") || is!(b"\"Input dims\"") => set(&mut args.shapes, tokens.array(colon), repeats),
+        TYPE if is!(b"\"Input type\"") => set(&mut args.types, tokens.array(colon), repeats),
+        TYPE if is!(b"\"Device Type\"") => set(&mut args.memory_device_type, tokens.i64(colon), repeats),
+        BYTES if is!(b"\"Bytes\"") => set(&mut args.memory_bytes, tokens.i64(colon), repeats),
+        BYTES if is!(b"\"bytes\"") => set(&mut args.bytes, tokens.u64(colon), repeats),
+        ALLOCATED if is!(b"\"Total Allocated\"") => set(&mut args.total_allocated, tokens.u64(colon), repeats),
+        RESERVED if is!(b"\"Total Reserved\"") => set(&mut args.total_reserved, tokens.u64(colon), repeats),
+        DEVICE_ID if is!(b"\"Device Id\"") => set(&mut args.memory_device, tokens.i64(colon), repeats),
+        DEVICE if is!(b"\"device\"") => set(&mut args.device, tokens.i64(colon), repeats),
+        STREAM if is!(b"\"stream\"") => set(&mut args.stream, tokens.i64(colon), repeats),
+        CONTEXT if is!(b"\"context\"") => set(&mut args.context, tokens.i64(colon), repeats),
+        GRID if is!(b"\"grid\"") => set(&mut args.grid, tokens.triple(colon), repeats),
+        BLOCK if is!(b"\"block\"") => set(&mut args.block, tokens.triple(colon), repeats),
+        REGISTERS if is!(b"\"registers per thread\"") => set(&mut args.registers, tokens.u32(colon), repeats),
+        SHARED if is!(b"\"shared memory\"") => set(&mut args.shared_bytes, tokens.u32(colon), repeats),
+        KIND if is!(b"\"kind\"") => set(&mut args.copy_kind, tokens.string(colon), repeats),
+        NAME if is!(b"\"name\"") => set(&mut args.label, tokens.string(colon), repeats),
+        LABELS if is!(b"\"labels\"") => set(&mut args.label, tokens.string(colon), repeats),
         _ => {}
     }
 }
