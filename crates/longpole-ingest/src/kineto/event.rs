@@ -26,8 +26,8 @@ pub(super) struct Event<'a> {
     pub(super) dur: Option<Decimal>,
     /// Arguments.
     pub(super) args: Args<'a>,
-    /// A member that is read stands twice: the last one counts, and two events may have run together.
-    pub(super) repeats: bool,
+    /// How often each of the seven members that every event has was met, two bits each: one addition a member.
+    met: u32,
     has_name: bool,
     /// Some argument may be set.
     has_args: bool,
@@ -69,6 +69,19 @@ pub(super) struct Args<'a> {
 }
 
 impl Event<'_> {
+    /// A member of the event itself stands twice: the last one counts, and perhaps two events have run together. (Arguments are another
+    /// matter: some writers repeat them.)
+    #[inline]
+    pub(super) fn repeats(&self) -> bool {
+        self.met & 0xAAAA != 0
+    }
+
+    /// Counts the member at `index`.
+    #[inline]
+    fn count(&mut self, index: u32) {
+        self.met = self.met.wrapping_add(1 << (2 * index));
+    }
+
     #[inline]
     fn lacks_member(&self) -> bool {
         match self.phase {
@@ -90,7 +103,7 @@ impl Event<'_> {
         self.cat = b"";
         self.name = b"";
         self.has_name = false;
-        self.repeats = false;
+        self.met = 0;
         self.pid = None;
         self.pid_text = None;
         self.tid = None;
@@ -109,7 +122,7 @@ pub(super) fn read<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<
     event.reset();
     tokens.next();
     match read_members(tokens, start, event) {
-        Ok(end) if tokens.first_odd() >= end && !event.repeats && !event.lacks_member() => Ok(end),
+        Ok(end) if tokens.first_odd() >= end && !event.repeats() && !event.lacks_member() => Ok(end),
         Err(Damage::Malformed(at)) => Err(Damage::Malformed(at.min(tokens.first_odd()))),
         end => settle(tokens, start, event, end.ok()),
     }
@@ -210,13 +223,6 @@ const fn whole<const N: usize>(text: &[u8; N]) -> u64 {
     tail >> (64 - 8 * N)
 }
 
-/// Sets what should not be set yet.
-#[inline]
-fn set<T>(slot: &mut Option<T>, value: Option<T>, repeats: &mut bool) {
-    *repeats |= slot.is_some();
-    *slot = value;
-}
-
 /// Takes a member of the event itself; true when it is `args`.
 #[inline]
 fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, event: &mut Event<'a>) -> bool {
@@ -234,36 +240,42 @@ fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, event:
         // A key may end like another behind an escaped quote.
         _ if tokens.bytes().get(key_end.wrapping_sub(5)) == Some(&b'\\') => {}
         PH => {
-            event.repeats |= event.phase != 0;
+            event.count(0);
             event.phase = tokens.first_of_string(colon);
         }
-        TS => set(&mut event.ts, Some(tokens.nanoseconds(colon)), &mut event.repeats),
+        TS => {
+            event.count(1);
+            event.ts = Some(tokens.nanoseconds(colon));
+        }
         CAT if five == whole(b"\"cat\"") => {
-            event.repeats |= event.category.is_some();
+            event.count(2);
             event.cat = tokens.string(colon).unwrap_or_default();
             event.category = Some(Category::of(event.cat));
         }
         NAME if six == whole(b"\"name\"") => {
             let name = tokens.string(colon);
-            event.repeats |= event.has_name;
+            event.count(3);
             event.has_name = name.is_some();
             event.name = name.unwrap_or_default();
         }
         PID if five == whole(b"\"pid\"") => {
-            event.repeats |= event.pid.is_some() || event.pid_text.is_some();
+            event.count(4);
             event.pid = tokens.i64(colon);
             if event.pid.is_none() {
                 event.pid_text = tokens.string(colon);
             }
         }
         TID if five == whole(b"\"tid\"") => {
-            event.repeats |= event.tid.is_some();
+            event.count(5);
             event.tid = match tokens.i64(colon) {
                 Some(number) => Some(Id::Number(number)),
                 None => tokens.string(colon).map(Id::Text),
             };
         }
-        DUR if five == whole(b"\"dur\"") => set(&mut event.dur, Some(tokens.nanoseconds(colon)), &mut event.repeats),
+        DUR if five == whole(b"\"dur\"") => {
+            event.count(6);
+            event.dur = Some(tokens.nanoseconds(colon));
+        }
         ARGS => return six == whole(b"\"args\""),
         _ => {}
     }
@@ -278,7 +290,7 @@ fn read_args<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>, c
         match tokens.bytes().get(at) {
             Some(b':') => {
                 let key_end = tokens.key_end(at).ok_or(Damage::Malformed(at))?;
-                read_arg(tokens, at, key_end, &mut event.args, &mut event.repeats);
+                read_arg(tokens, at, key_end, &mut event.args);
             }
             Some(b'{') => {
                 check_brace(tokens, at, start, checked)?;
@@ -291,7 +303,7 @@ fn read_args<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>, c
 }
 
 #[inline]
-fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mut Args<'a>, repeats: &mut bool) {
+fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mut Args<'a>) {
     const GRID: u32 = end(*b"rid\"");
     const BLOCK: u32 = end(*b"ock\"");
     const NAME: u32 = end(*b"ame\"");
@@ -316,28 +328,28 @@ fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mu
         };
     }
     match (tokens.tail(key_end) >> 32) as u32 {
-        ID if is!(b"\"External id\"") || is!(b"\"external id\"") => set(&mut args.external_id, tokens.u64(colon), repeats),
-        ID if is!(b"\"graph node id\"") => set(&mut args.graph_node, tokens.u64(colon).filter(|id| *id != 0), repeats),
-        ID if is!(b"\"graph id\"") => set(&mut args.graph, tokens.u64(colon).filter(|id| *id != 0), repeats),
-        CORRELATION if is!(b"\"correlation\"") => set(&mut args.correlation, tokens.u64(colon), repeats),
-        DIMS if is!(b"\"Input Dims\"") || is!(b"\"Input dims\"") => set(&mut args.shapes, tokens.array(colon), repeats),
-        TYPE if is!(b"\"Input type\"") => set(&mut args.types, tokens.array(colon), repeats),
-        TYPE if is!(b"\"Device Type\"") => set(&mut args.memory_device_type, tokens.i64(colon), repeats),
-        BYTES if is!(b"\"Bytes\"") => set(&mut args.memory_bytes, tokens.i64(colon), repeats),
-        BYTES if is!(b"\"bytes\"") => set(&mut args.bytes, tokens.u64(colon), repeats),
-        ALLOCATED if is!(b"\"Total Allocated\"") => set(&mut args.total_allocated, tokens.u64(colon), repeats),
-        RESERVED if is!(b"\"Total Reserved\"") => set(&mut args.total_reserved, tokens.u64(colon), repeats),
-        DEVICE_ID if is!(b"\"Device Id\"") => set(&mut args.memory_device, tokens.i64(colon), repeats),
-        DEVICE if is!(b"\"device\"") => set(&mut args.device, tokens.i64(colon), repeats),
-        STREAM if is!(b"\"stream\"") => set(&mut args.stream, tokens.i64(colon), repeats),
-        CONTEXT if is!(b"\"context\"") => set(&mut args.context, tokens.i64(colon), repeats),
-        GRID if is!(b"\"grid\"") => set(&mut args.grid, tokens.triple(colon), repeats),
-        BLOCK if is!(b"\"block\"") => set(&mut args.block, tokens.triple(colon), repeats),
-        REGISTERS if is!(b"\"registers per thread\"") => set(&mut args.registers, tokens.u32(colon), repeats),
-        SHARED if is!(b"\"shared memory\"") => set(&mut args.shared_bytes, tokens.u32(colon), repeats),
-        KIND if is!(b"\"kind\"") => set(&mut args.copy_kind, tokens.string(colon), repeats),
-        NAME if is!(b"\"name\"") => set(&mut args.label, tokens.string(colon), repeats),
-        LABELS if is!(b"\"labels\"") => set(&mut args.label, tokens.string(colon), repeats),
+        ID if is!(b"\"External id\"") || is!(b"\"external id\"") => args.external_id = tokens.u64(colon),
+        ID if is!(b"\"graph node id\"") => args.graph_node = tokens.u64(colon).filter(|id| *id != 0),
+        ID if is!(b"\"graph id\"") => args.graph = tokens.u64(colon).filter(|id| *id != 0),
+        CORRELATION if is!(b"\"correlation\"") => args.correlation = tokens.u64(colon),
+        DIMS if is!(b"\"Input Dims\"") || is!(b"\"Input dims\"") => args.shapes = tokens.array(colon),
+        TYPE if is!(b"\"Input type\"") => args.types = tokens.array(colon),
+        TYPE if is!(b"\"Device Type\"") => args.memory_device_type = tokens.i64(colon),
+        BYTES if is!(b"\"Bytes\"") => args.memory_bytes = tokens.i64(colon),
+        BYTES if is!(b"\"bytes\"") => args.bytes = tokens.u64(colon),
+        ALLOCATED if is!(b"\"Total Allocated\"") => args.total_allocated = tokens.u64(colon),
+        RESERVED if is!(b"\"Total Reserved\"") => args.total_reserved = tokens.u64(colon),
+        DEVICE_ID if is!(b"\"Device Id\"") => args.memory_device = tokens.i64(colon),
+        DEVICE if is!(b"\"device\"") => args.device = tokens.i64(colon),
+        STREAM if is!(b"\"stream\"") => args.stream = tokens.i64(colon),
+        CONTEXT if is!(b"\"context\"") => args.context = tokens.i64(colon),
+        GRID if is!(b"\"grid\"") => args.grid = tokens.triple(colon),
+        BLOCK if is!(b"\"block\"") => args.block = tokens.triple(colon),
+        REGISTERS if is!(b"\"registers per thread\"") => args.registers = tokens.u32(colon),
+        SHARED if is!(b"\"shared memory\"") => args.shared_bytes = tokens.u32(colon),
+        KIND if is!(b"\"kind\"") => args.copy_kind = tokens.string(colon),
+        NAME if is!(b"\"name\"") => args.label = tokens.string(colon),
+        LABELS if is!(b"\"labels\"") => args.label = tokens.string(colon),
         _ => {}
     }
 }
