@@ -11,7 +11,7 @@
 //!
 //! For events (`: { }`) more is checked in the same pass, a block at a time, so that damage shows wherever it is: each value begins
 //! behind a comma, a colon or an opening bracket, each comma, colon and opening bracket is followed by a value (or the bracket is
-//! closed), and colons and braces stand in no list. What breaks this is odd: mostly damage, rarely JSON of an unusual kind (a blank in
+//! closed), colons and braces stand in no list, and no value is a key. What breaks this is odd: mostly damage, rarely JSON of an unusual kind (a blank in
 //! an empty list, objects in a list), so a strict walk has the last word.
 //!
 //! Three kernels compute the masks: AVX-512BW, AVX2, and portable code; chosen once at run time, same results (tested
@@ -54,13 +54,15 @@ struct Carry {
     between: u64,
     /// 1 when the last byte was an opening bracket.
     opened: u64,
-    /// All ones when the next byte lies in a list.
-    in_list: u64,
+    /// 1 when the last of the brackets, commas and colons was a colon.
+    colon: u64,
+    /// All ones when the next byte lies in a list, for either bit of the depth.
+    in_list: [u64; 2],
 }
 
 impl Carry {
     /// Before an event, or something else that begins like a value.
-    const START: Self = Self { in_string: 0, escaped: 0, closed: 0, wants_value: 1, between: 1, opened: 0, in_list: 0 };
+    const START: Self = Self { in_string: 0, escaped: 0, closed: 0, wants_value: 1, between: 1, opened: 0, colon: 0, in_list: [0; 2] };
 }
 
 /// Which positions are handed out.
@@ -255,7 +257,8 @@ fn step<const COLONS: bool>(masks: &Masks, carry: &mut Carry, prefix_xor: &impl 
     let last = len - 1;
     let (opener, close, white) = (masks.opener & !in_string, masks.close & !in_string, masks.white & !in_string);
     let open = masks.open & opener;
-    let between = opener | close | white;
+    let structure = opener | close;
+    let between = structure | white;
     // Values begin at opening brackets, and where something else begins behind what is between values.
     let begins = !between & ((between << 1) | carry.between);
     let value = begins | open;
@@ -263,13 +266,24 @@ fn step<const COLONS: bool>(masks: &Masks, carry: &mut Carry, prefix_xor: &impl 
     let (sum, beyond) = ((opener << 1) | carry.wants_value).overflowing_add(white);
     let wanted = sum & !white;
     let empty = close & ((open << 1) | carry.opened);
-    // In a list an odd number of square brackets came before. Two levels deep it is even again, but each list has its first level.
-    let in_list = prefix_xor((open | close) & !masks.bracket) ^ carry.in_list;
+    // The depth of lists as two bits that change one at a time, so that 1, 2 and 3 levels are told from none (no trace has four). The
+    // first changes at each square bracket, the second on the way up to an even depth and down to an odd one.
+    let (opens, closes) = (open & !masks.bracket, close & !masks.bracket);
+    let first = prefix_xor(opens | closes) ^ carry.in_list[0];
+    let second = prefix_xor((opens & !first) | (closes & first)) ^ carry.in_list[1];
+    // Two colons with nothing but a string between: the same addition, over all that is no structure.
+    let colons = found & !(open | close);
+    let (sum, colon_beyond) = ((colons << 1) | carry.colon).overflowing_add(!structure);
+    let odd = ((wanted ^ value) & !empty)
+        | (found & (first | second))
+        | (sum & colons)
+        | (after_string & !between)
+        | (quote & in_string & !begins);
     carry.wants_value = (opener >> last) & 1 | u64::from(beyond);
     carry.between = (between >> last) & 1;
     carry.opened = (open >> last) & 1;
-    carry.in_list = ((in_list as i64) >> 63) as u64;
-    let odd = ((wanted ^ value) & !empty) | (found & in_list) | (after_string & !between) | (quote & in_string & !begins);
+    carry.colon = (colons >> last) & 1 | u64::from(colon_beyond);
+    carry.in_list = [first, second].map(|inside| ((inside as i64) >> 63) as u64);
     (found, odd)
 }
 
@@ -429,7 +443,7 @@ mod tests {
     fn naive(wanted: Wanted, bytes: &[u8]) -> (Vec<u32>, bool, usize) {
         let colons = wanted == Wanted::ColonsAndBraces;
         let (mut out, mut in_string, mut escaped, mut closed) = (Vec::new(), false, false, false);
-        let (mut wants_value, mut between, mut opened, mut in_list) = (true, true, false, false);
+        let (mut wants_value, mut between, mut opened, mut after_colon, mut depth) = (true, true, false, false, 0_i32);
         let mut bad = usize::MAX;
         for (at, &byte) in bytes.iter().enumerate() {
             let was_escaped = std::mem::take(&mut escaped);
@@ -465,8 +479,11 @@ mod tests {
                     odd |= wants_value;
                 }
                 odd |= in_string && !was_in_string && !between;
-                in_list ^= !of_string && matches!(byte, b'[' | b']');
-                odd |= in_list && !of_string && matches!(byte, b'{' | b'}' | b':');
+                depth += i32::from(!of_string && byte == b'[') - i32::from(!of_string && byte == b']');
+                let is_colon = !of_string && byte == b':';
+                odd |= depth.rem_euclid(4) != 0 && (is_colon || (!of_string && matches!(byte, b'{' | b'}')));
+                odd |= is_colon && after_colon;
+                after_colon = is_colon || (after_colon && !is_opener && !is_close);
                 wants_value = is_opener || (wants_value && white && !of_string);
                 (between, opened) = (is_between, is_open);
             }

@@ -345,6 +345,8 @@ fn an_event_that_is_no_json_is_never_taken_for_one() {
         r#""grid": 1, 1, 1]"#,
         r#""grid": [1, 1, 1"#,
         r#""grid": [[1, 1, 1]"#,
+        r#""grid": [[1, "x": [1, 1, 1]"#,
+        r#""grid": "x": [1, 1, 1]"#,
         r#""grid" [1, 1, 1]"#,
         r#""grid": [1, 1, 1] 18"#,
         r#""grid": [1, 1, 1] "x""#,
