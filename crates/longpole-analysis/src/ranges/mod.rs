@@ -12,7 +12,7 @@ use longpole_trace::{ActivityId, ActivityKind, Ns, RangeId, ThreadId, Trace};
 
 use crate::index::TraceIndex;
 use crate::scope::{Scope, autograd_workers};
-use sweep::{Launch, Sweep};
+use sweep::Launch;
 
 /// All instances of one range at one place in the nesting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,12 +155,18 @@ fn instances(index: &TraceIndex<'_>, scope: &Scope) -> Vec<Instance> {
             continue;
         }
         let process = trace.threads[thread].process;
-        let mut seen: Vec<Launch> = if workers[thread] { Vec::new() } else { launches[thread].clone() };
-        for worker in (0..workers.len()).filter(|&worker| workers[worker] && trace.threads[worker].process == process) {
-            seen.extend_from_slice(&launches[worker]);
-        }
+        let own = &of_thread[thread];
+        let (first, last) = own
+            .iter()
+            .map(|&at| &instances[at as usize])
+            .fold((Ns::MAX, Ns::MIN), |(first, last), instance| (first.min(instance.start), last.max(instance.end)));
+        // Many threads may each see all that the autograd workers launched; most of it lies outside their ranges.
+        let sources =
+            (0..workers.len()).filter(|&other| if workers[other] { trace.threads[other].process == process } else { other == thread });
+        let mut seen: Vec<Launch> =
+            sources.flat_map(|source| &launches[source]).filter(|launch| first <= launch.at && launch.at < last).copied().collect();
         seen.sort_by_key(|launch| launch.at);
-        Sweep::new(&mut instances, &of_thread[thread]).run(trace, &seen);
+        sweep::run(&mut instances, own, trace, &seen);
     }
     instances
 }
