@@ -4,27 +4,32 @@
 //! where the trace came from. To add one, add a file here with its result types and one function, and re-export them.
 
 mod families;
+mod host_pace;
 mod idle;
 mod index;
 mod kernels;
 mod memory;
 mod ops;
+mod pace;
 mod phrases;
 mod profiler_overhead;
 mod questions;
 mod ranges;
+mod roofline;
 #[cfg(test)]
 mod sample;
 mod scope;
 mod short_name;
 mod smells;
 mod sort;
+mod steps;
 mod stream_health;
 mod totals;
 mod triage;
 mod vendor;
 
 pub use families::{Family, FamilyRow, family_table};
+pub use host_pace::{HostBoundWindow, host_bound_window};
 pub use idle::{
     CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, IdleCause, IdlePiece, IdleTable, Queue, QueueSample, RangeIdle, idle_pieces,
     idle_table,
@@ -36,6 +41,10 @@ pub use ops::{GroupBy, OpRow, OpRowKind, OpTable, op_table};
 pub use profiler_overhead::{ProfilerOverhead, profiler_overhead};
 pub use questions::Question;
 pub use ranges::{RangeRow, range_table};
+pub use roofline::{
+    Dtype, Engine, FasterThan, Floor, KnownDevice, LAUNCH_BOUND_KERNEL_NS, MeasuredPeaks, NEGLIGIBLE_FLOOR_NS, NoPeaks, OpWork, PeakKind,
+    Peaks, Roof, RooflineRow, RooflineTable, UnknownRows, UnknownWork, Verdict, Work, WorkFamily, gemm_work, peaks_of, roofline,
+};
 pub use scope::{Scope, ScopeError, ScopeSpec};
 pub use short_name::{MAX_CHARS as SHORT_NAME_MAX_CHARS, short_name};
 pub use smells::{Ceiling, Explanation, Fact, FactValue, Smell, THRESHOLDS, Threshold, Unit, explain, explanations};

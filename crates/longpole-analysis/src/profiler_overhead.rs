@@ -9,6 +9,27 @@ use longpole_trace::{Interval, IntervalSet, Ns, StrId, Trace};
 /// Overhead that the program has without a profiler too, by parts of its names.
 const OF_THE_PROGRAM: [&str; 3] = ["Loading", "Command Buffer Full", "Compiler"];
 
+/// Whether what the profiler calls overhead is its own bookkeeping.
+pub(crate) fn is_profilers_own(name: &str) -> bool {
+    !OF_THE_PROGRAM.iter().any(|part| name.contains(part))
+}
+
+/// Whether it is a wait for room in the launch queue.
+pub(crate) fn is_full_queue(name: &str) -> bool {
+    name.contains("Command Buffer Full")
+}
+
+/// When the profiler did its own bookkeeping. Such events name neither thread nor rank: with several ranks nobody knows whose they are, and
+/// there are none.
+pub(crate) fn profiler_intervals(trace: &Trace) -> IntervalSet {
+    let overheads = &trace.overheads;
+    if trace.ranks.len() > 1 {
+        return IntervalSet::default();
+    }
+    let own = (0..overheads.len()).filter(|&row| is_profilers_own(trace.strings.get(overheads.name[row])));
+    IntervalSet::from_unsorted(own.map(|row| Interval::new(overheads.start[row], overheads.dur[row])).collect())
+}
+
 /// The profiler's bookkeeping inside the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProfilerOverhead {
@@ -22,18 +43,12 @@ pub struct ProfilerOverhead {
     pub longest: StrId,
 }
 
-/// Whether an overhead record is about the profiler itself, and not the program.
-pub(crate) fn is_profilers_own(name: &str) -> bool {
-    !OF_THE_PROGRAM.iter().any(|part| name.contains(part))
-}
-
 /// The bookkeeping inside the window of a trace; `None` if there was none.
 pub fn profiler_overhead(trace: &Trace) -> Option<ProfilerOverhead> {
     let (first, last) = trace.window.bounds()?;
     let overheads = &trace.overheads;
     let inside = |row: usize| {
-        let name = trace.strings.get(overheads.name[row]);
-        if !is_profilers_own(name) {
+        if !is_profilers_own(trace.strings.get(overheads.name[row])) {
             return None;
         }
         let whole = Interval::new(overheads.start[row], overheads.dur[row]);

@@ -103,7 +103,17 @@ fn build(case: &Case) -> Trace {
         let (name, thread, start, dur) = (names[event.name], threads[event.thread], Ns(event.start), Ns(event.dur));
         match event.kind {
             RANGE => builder.push_range(Range { name, thread, start, dur }),
-            OP => builder.push_host_op(HostOp { name, thread, start, dur, external_id: Some(event.id), shapes: None, types: None }),
+            OP => builder.push_host_op(HostOp {
+                name,
+                thread,
+                start,
+                dur,
+                external_id: Some(event.id),
+                shapes: None,
+                types: None,
+                strides: None,
+                values: None,
+            }),
             _ => builder.push_api_call(ApiCall {
                 name,
                 thread,
@@ -306,7 +316,7 @@ fn naive_table(case: &Case, window: (i64, i64), depth: Option<usize>) -> BTreeMa
             own[owner][0] += work.dur;
             continue;
         }
-        let name = launch.map_or("launched before the window", |call| NAMES[case.host[call].name]);
+        let name = launch.map_or("launch not recorded", |call| NAMES[case.host[call].name]);
         let row = table.entry((format!("(no operator) {name}"), Vec::new())).or_default();
         row[3] += work.dur;
         row[4] += work.dur;

@@ -152,6 +152,7 @@ pub(crate) fn memory() -> MemoryTable {
         peak_bytes: allocated,
     };
     MemoryTable {
+        is_recorded: true,
         rows: vec![
             row("aten::empty", MemoryPlace::Device, 512 << 20, 1_024),
             row("aten::_to_copy", MemoryPlace::Host, 4_096, 4_096),
@@ -167,6 +168,8 @@ fn device_totals(device: DeviceId) -> DeviceTotals {
         device,
         busy_ns: Ns(16_000_000),
         span_ns: Ns(80_000_000),
+        idle_ns: Ns(64_000_000),
+        outside_ns: Ns::ZERO,
         kernel_busy_ns: Ns(15_000_000),
         copy_busy_ns: Ns(1_000_000),
         comm_busy_ns: Ns(2_000_000),
@@ -193,7 +196,7 @@ fn smells() -> Vec<Smell> {
                 fact("each", FactValue::List(vec!["one".to_owned(), HOSTILE.to_owned()])),
                 fact("range", FactValue::Missing),
             ],
-            ceiling: Some(Ceiling { win_ns: Ns(109_800_000), win_fraction: 0.661 }),
+            ceiling: Some(Ceiling { win_ns: Ns(109_800_000), win_fraction: 0.661, is_calibrated: false }),
             ceiling_formula: "idle time in which the next work was not launched",
             summary: "the GPU waits for work 69 % of its span; one decode_step costs 41.6 ms of host (profiler included) for 3.5 ms of GPU in 1,646 kernels"
                 .to_owned(),
@@ -249,6 +252,7 @@ pub(crate) fn triage() -> (Trace, Triage) {
         wall_ns: Ns(166_102_000),
         gpu_busy_ns: Some(Ns(32_000_000)),
         gpu_idle_ns: Some(Ns(128_000_000)),
+        gpu_outside_ns: Some(Ns::ZERO),
         gpu_busy_fraction: Some(32.0 / 332.204),
         kernel_busy_ns: Some(Ns(30_000_000)),
         copy_busy_ns: Some(Ns(2_000_000)),
