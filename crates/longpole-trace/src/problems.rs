@@ -67,6 +67,14 @@ problem_codes! {
     /// An event whose time stamp was never set.
     UnsetTime, "unset_time", DataLoss, "events at or before time zero, far from all others, were set aside",
         "the profiler never filled in their times; their work is missing from the totals";
+    /// An event more than a day from all others.
+    StrayTime, "stray_time", DataLoss, "events more than a day before or after all others were set aside",
+        "their time stamps cannot be right; their work is missing from the totals";
+    /// A member of an event stands twice.
+    RepeatedMember, "repeated_member", DataLoss, "events in which a member stands twice were read by its last value",
+        "damage that ran two events together is the usual cause: copy the file again";
+    /// An allocator event without a size.
+    UnreadableSize, "unreadable_size", DataLoss, "allocator events without a readable size were skipped", "the exporter wrote no `Bytes` for them";
     /// An event longer than a day.
     ImplausibleDuration, "implausible_duration", DataLoss, "events longer than a day were set aside", "the exporter wrote a wrong duration";
     /// Bytes that are part of no document.
@@ -101,6 +109,10 @@ problem_codes! {
     /// Launch calls that a graph capture took in instead of running them.
     CapturedLaunch, "captured_launch", Notice, "launches were captured into a device graph, not run: they have no device event",
         "record replays of the graph to see what it costs";
+    /// Correlation numbers that several processes share.
+    SharedCorrelation, "shared_correlation", Notice,
+        "device events have a correlation number that calls of several processes share: only the order of time told whose they are",
+        "give the ranks' own files (a directory of them) instead of a merged one";
     /// A device event that starts before the call that launched it.
     StartBeforeLaunch, "start_before_launch", Notice, "device events start before their launch: the clocks are skewed",
         "launch latencies of these events are left out";
@@ -119,6 +131,8 @@ problem_codes! {
         "`External id` is the correlation number in this trace; operators were matched by time containment", "nothing to do";
     /// A number was not a finite number.
     NotANumber, "not_a_number", Notice, "values that are NaN or infinite were treated as missing", "nothing to do";
+    /// A number does not fit.
+    NumberTooLarge, "number_too_large", Notice, "times past 64 bits of nanoseconds were treated as missing", "nothing to do";
     /// A rank file of a directory or archive that could not be used.
     UnusableFile, "unusable_file", DataLoss, "a file of the set could not be read", "see its own message; the other files were analysed";
     /// Bytes that are not UTF-8 inside a string.

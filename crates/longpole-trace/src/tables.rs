@@ -97,18 +97,18 @@ impl RetainFrom for OptId {
     }
 }
 
-macro_rules! table_remove_early {
+macro_rules! table_retain_starts {
     ($($table:ident { $($column:ident),* })*) => {$(
         impl $table {
-            /// Removes, of the rows from `from` on, those that start at or before zero.
-            pub(crate) fn remove_early(&mut self, from: usize) {
-                let keep: Vec<bool> = self.start[from..].iter().map(|start| *start > Ns::ZERO).collect();
+            /// Keeps, of the rows from `from` on, those whose start is wanted.
+            pub(crate) fn retain_starts(&mut self, from: usize, wanted: impl Fn(Ns) -> bool) {
+                let keep: Vec<bool> = self.start[from..].iter().map(|start| wanted(*start)).collect();
                 $(self.$column.retain_from(from, &keep);)*
             }
         }
     )*};
 }
-table_remove_early! {
+table_retain_starts! {
     HostOps { name, thread, start, dur, external_id, shapes, types, strides, values }
     ApiCalls { name, thread, start, dur, correlation, external_id }
     Activities { kind, name, lane, start, dur, correlation, external_id, detail, graph_node }

@@ -23,6 +23,7 @@ pub(crate) fn add(index: &TraceIndex<'_>, scope: &Scope, problems: &mut Problems
     problems.add_many(ProblemCode::LaunchWithoutActivity, links.launches_without_activity, None, || None);
     problems.note_out_of(ProblemCode::LaunchWithoutActivity, links.launches);
     problems.add_many(ProblemCode::CapturedLaunch, links.captured_launches, None, || None);
+    problems.add_many(ProblemCode::SharedCorrelation, links.chosen_by_time, None, || None);
     if links.starts_before_launch > 0 {
         problems.add_many(ProblemCode::StartBeforeLaunch, links.starts_before_launch, None, || None);
         problems.note_time(ProblemCode::StartBeforeLaunch, links.largest_skew);

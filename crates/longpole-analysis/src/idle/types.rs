@@ -158,7 +158,7 @@ pub struct FrameRow {
 }
 
 /// Idle time inside a range: for each instance and device, between the first start and last end of the work launched inside, and
-/// only where the device ran nothing at all. Rows of nested ranges hold the same time, so they do not add up to a total.
+/// only where the device ran nothing at all; on 64 devices an instance at most. Rows of nested ranges hold the same time, so they do not add up to a total.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeIdle {
     /// Name of the range; `ProfilerStep#3` is listed as `ProfilerStep*`.

@@ -12,7 +12,7 @@ use longpole_trace::{ActivityId, ActivityKind, DeviceId, Interval, Ns, RangeId, 
 
 use crate::index::TraceIndex;
 use crate::scope::{Scope, autograd_workers};
-use sweep::{Launch, Sweep};
+use sweep::Launch;
 
 /// All instances of one range at one place in the nesting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,12 +116,12 @@ pub(crate) struct RangeWork {
 
 /// The ranges of a scope, depth first, in order of first occurrence.
 pub fn range_table(index: &TraceIndex<'_>, scope: &Scope) -> Vec<RangeRow> {
-    rows(index.trace(), scope, &instances(index, scope).0).0
+    rows(index.trace(), scope, &instances(index, scope, None)).0
 }
 
 /// The same, and the work of each range by itself.
 pub(crate) fn range_tables(index: &TraceIndex<'_>, scope: &Scope) -> (Vec<RangeRow>, Vec<RangeWork>) {
-    let (instances, _) = instances(index, scope);
+    let instances = instances(index, scope, None);
     let mut work = vec![RangeWork::default(); instances.len()];
     for instance in &instances {
         work[instance.range.index()] = RangeWork { busy_ns: instance.device.map(|work| work.busy), kernels: instance.kernels };
@@ -141,7 +141,8 @@ pub(crate) struct RangeExtent {
 
 /// The range table, and where on the devices each instance in scope was.
 pub(crate) fn ranges_with_extents(index: &TraceIndex<'_>, scope: &Scope) -> (Vec<RangeRow>, Vec<RangeExtent>) {
-    let (instances, extents) = instances(index, scope);
+    let mut extents = Vec::new();
+    let instances = instances(index, scope, Some(&mut extents));
     let (rows, row_of) = rows(index.trace(), scope, &instances);
     let extents = extents.into_iter().filter_map(|(instance, device, extent)| {
         let row = row_of[instance as usize];
@@ -150,11 +151,11 @@ pub(crate) fn ranges_with_extents(index: &TraceIndex<'_>, scope: &Scope) -> (Vec
     (rows, extents.collect())
 }
 
-/// Every range with the work in scope that was launched inside it, whatever is around a range before it; and where on the devices that was.
-fn instances(index: &TraceIndex<'_>, scope: &Scope) -> (Vec<Instance>, Vec<(u32, DeviceId, Interval)>) {
+/// Every range with the work in scope that was launched inside it, whatever is around a range before it.
+fn instances(index: &TraceIndex<'_>, scope: &Scope, mut extents: Option<&mut Vec<(u32, DeviceId, Interval)>>) -> Vec<Instance> {
     let trace = index.trace();
     if trace.ranges.is_empty() {
-        return (Vec::new(), Vec::new());
+        return Vec::new();
     }
     let mut instances: Vec<Instance> = (0..trace.ranges.len())
         .map(|row| {
@@ -171,20 +172,25 @@ fn instances(index: &TraceIndex<'_>, scope: &Scope) -> (Vec<Instance>, Vec<(u32,
     }
     let launches = launches_by_thread(index, scope);
     let workers = autograd_workers(index);
-    let mut extents = Vec::new();
     for thread in 0..of_thread.len() {
         if of_thread[thread].is_empty() {
             continue;
         }
         let process = trace.threads[thread].process;
-        let mut seen: Vec<Launch> = if workers[thread] { Vec::new() } else { launches[thread].clone() };
-        for worker in (0..workers.len()).filter(|&worker| workers[worker] && trace.threads[worker].process == process) {
-            seen.extend_from_slice(&launches[worker]);
-        }
+        let own = &of_thread[thread];
+        let (first, last) = own
+            .iter()
+            .map(|&at| &instances[at as usize])
+            .fold((Ns::MAX, Ns::MIN), |(first, last), instance| (first.min(instance.start), last.max(instance.end)));
+        // Many threads may each see all that the autograd workers launched; most of it lies outside their ranges.
+        let sources =
+            (0..workers.len()).filter(|&other| if workers[other] { trace.threads[other].process == process } else { other == thread });
+        let mut seen: Vec<Launch> =
+            sources.flat_map(|source| &launches[source]).filter(|launch| first <= launch.at && launch.at < last).copied().collect();
         seen.sort_by_key(|launch| launch.at);
-        Sweep::new(&mut instances, &of_thread[thread], &mut extents).run(trace, &seen);
+        sweep::run(&mut instances, own, trace, &seen, extents.as_deref_mut());
     }
-    (instances, extents)
+    instances
 }
 
 /// Device activities in scope, by the thread that launched them.
