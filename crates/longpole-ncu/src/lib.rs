@@ -6,6 +6,7 @@
 //! The facts about the format come from the "Report File Format" chapter of NVIDIA's Nsight Compute Customization Guide and from
 //! reports compared with ncu's own output; nothing of NVIDIA's is part of this crate.
 
+pub mod compare;
 mod container;
 mod error;
 mod metrics;
@@ -17,6 +18,7 @@ mod sections;
 mod session;
 pub mod source;
 mod source_data;
+pub mod summary;
 mod trouble;
 
 pub use container::{EntryKind, Process};

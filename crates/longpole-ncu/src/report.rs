@@ -189,11 +189,25 @@ impl Report {
         (0..self.len()).into_par_iter().filter_map(|id| self.decode(id, wanted)).collect()
     }
 
-    /// The source data under a reference; `None` if the report has none.
-    pub fn source(&self, reference: u64) -> Option<SourceData> {
+    /// The source data that a result was built from; `None` if the report has none. A result has one reference at most; a
+    /// range may have several, of which the first with a cubin counts.
+    pub fn source_of(&self, result: &ProfiledResult) -> Option<SourceData> {
+        let mut without_code = None;
+        for &reference in &result.sources {
+            match self.source(result.process, reference) {
+                Some(data) if data.cubin.is_some() => return Some(data),
+                Some(data) => without_code = without_code.or(Some(data)),
+                None => {}
+            }
+        }
+        without_code
+    }
+
+    fn source(&self, process: Option<usize>, reference: u64) -> Option<SourceData> {
         let Backing::Container { storage, index } = &self.backing else { return None };
+        let process = process.map(|process| process as u32);
         let mut data = None;
-        for entry in index.sources.iter().filter(|entry| entry.reference == reference) {
+        for entry in index.sources.iter().filter(|entry| entry.reference == reference && entry.process == process) {
             let bytes = self.entry(storage, entry.offset, entry.length)?;
             if data.get_or_insert_with(SourceData::default).merge(&bytes).is_err() {
                 self.troubles.add(TroubleCode::DamagedResult, Some(entry.offset), || Some("source data".to_owned()));

@@ -63,7 +63,10 @@ pub(crate) struct Entry {
 /// Where a piece of source data is: a cubin, source files, addresses of functions. Several pieces may share a reference.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SourceEntry {
+    /// Counts modules of one process: two processes use the same numbers for different code.
     pub(crate) reference: u64,
+    /// Index into [`Index::processes`].
+    pub(crate) process: Option<u32>,
     pub(crate) offset: u64,
     pub(crate) length: u32,
 }
@@ -194,7 +197,7 @@ impl Reader<'_> {
         match kind {
             Some(kind) => self.index.entries.push(Entry { kind, offset, length, process }),
             None => match self.reference(offset, length) {
-                Some(reference) => self.index.sources.push(SourceEntry { reference, offset, length }),
+                Some(reference) => self.index.sources.push(SourceEntry { reference, process, offset, length }),
                 None => self.damaged(start, "source data without a reference"),
             },
         }
