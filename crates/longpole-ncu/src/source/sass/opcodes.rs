@@ -1,0 +1,434 @@
+//! The opcode table: bits 0 to 11 of an instruction -> mnemonic, registers, and how its result becomes ready.
+//!
+//! Bits 0 to 8 name the operation, bits 9 to 11 the form of its operands (which of them is a constant, an immediate, or a uniform
+//! register). Facts come from two public sources: NVIDIA's own disassembly of real code for compute capability 7.5, 8.0 and 9.0 (over
+//! 120,000 different instructions agree), and the Volta and later encoder of Mesa's NAK compiler for operations absent there (textures,
+//! some atomics). An opcode or form that neither shows is not in the table: no mnemonic is better than a wrong one.
+//!
+//! To add an operation: one line here, ordered by number; then look at what the test against recorded disassembly says.
+
+use super::Unit;
+
+/// Where a register number stands in an instruction, whether it is read or written, and how many registers it stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Field {
+    pub(super) written: bool,
+    pub(super) kind: FieldKind,
+    /// First bit of the register number.
+    pub(super) bit: u8,
+    pub(super) width: Width,
+}
+
+/// Which registers a field names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FieldKind {
+    General,
+    Uniform,
+    /// A uniform register that is there only if bit 91 is set.
+    OptionalUniform,
+    Predicate,
+    UniformPredicate,
+}
+
+/// How many registers in a row a field stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Width {
+    One,
+    Two,
+    /// By the size in bits 73 to 75: up to 32 bits one register, 64 bits two, 128 bits four.
+    Memory,
+    /// Two if bit 72 (a 64-bit address) is set.
+    AddressE,
+    /// Two if bit 90 (a 64-bit register beside a uniform one) is set.
+    AddressWide,
+    /// 8x8 matrices, log2 in bits 72 and 73.
+    Matrices,
+    /// Two if bit 80 is set.
+    Bit80,
+    /// Two if the size in bits 75 and 76 says 64 bits.
+    ConvertedTo,
+    /// Two if the size in bits 84 and 85 says 64 bits.
+    ConvertedFrom,
+    /// By the type of an atomic operation in bits 73 to 76.
+    Atomic,
+    /// The first two of the texture channels in bits 72 to 75.
+    TextureLow,
+    /// What remains of the texture channels above two; none at all for up to two.
+    TextureHigh,
+}
+
+/// Which registers an operation uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// None besides the guard.
+    Plain,
+    /// Not known: nothing is said about it.
+    Unknown,
+    /// One destination and up to three sources by the general rule of forms: numbers of registers of each, 0 where it has none.
+    Alu { destination: u8, a: u8, b: u8, c: u8 },
+    /// The same over uniform registers.
+    UniformAlu { destination: u8, a: u8, b: u8, c: u8 },
+    /// A comparison: two sources by the general rule, two predicates written.
+    Compare { a: u8, b: u8 },
+    /// The same over uniform registers.
+    UniformCompare,
+    /// Fields at fixed places.
+    Fields(&'static [Field]),
+    /// Shift and add: reads its third source only in the form for the upper half.
+    Lea { uniform: bool },
+    /// Exchange between lanes: lane and mask are registers or immediates by form.
+    Shuffle,
+    /// Matrix multiply: sizes known for one shape only.
+    Hmma,
+}
+
+/// One operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Operation {
+    /// Bits 0 to 8.
+    pub(super) number: u16,
+    /// Values of bits 9 to 11 that are known to go with this mnemonic, as a bit set.
+    pub(super) forms: u8,
+    pub(super) mnemonic: &'static str,
+    pub(super) unit: Unit,
+    pub(super) shape: Shape,
+}
+
+/// All forms of the general rule.
+const ALU_FORMS: u8 = 0b1111_1110;
+
+const fn read(bit: u8, width: Width) -> Field {
+    Field { written: false, kind: FieldKind::General, bit, width }
+}
+const fn write(bit: u8, width: Width) -> Field {
+    Field { written: true, kind: FieldKind::General, bit, width }
+}
+const fn uniform(bit: u8, width: Width) -> Field {
+    Field { written: false, kind: FieldKind::Uniform, bit, width }
+}
+const fn optional_uniform(bit: u8, width: Width) -> Field {
+    Field { written: false, kind: FieldKind::OptionalUniform, bit, width }
+}
+const fn write_uniform(bit: u8, width: Width) -> Field {
+    Field { written: true, kind: FieldKind::Uniform, bit, width }
+}
+const fn write_predicate(bit: u8) -> Field {
+    Field { written: true, kind: FieldKind::Predicate, bit, width: Width::One }
+}
+const fn write_uniform_predicate(bit: u8) -> Field {
+    Field { written: true, kind: FieldKind::UniformPredicate, bit, width: Width::One }
+}
+
+/// An arithmetic operation in any form.
+const fn alu(number: u16, mnemonic: &'static str, [destination, a, b, c]: [u8; 4]) -> Operation {
+    Operation { number, forms: ALU_FORMS, mnemonic, unit: Unit::Arithmetic, shape: Shape::Alu { destination, a, b, c } }
+}
+/// The same over uniform registers: the second source is a register or an immediate.
+const fn ualu(number: u16, mnemonic: &'static str, [destination, a, b, c]: [u8; 4]) -> Operation {
+    let shape = Shape::UniformAlu { destination, a, b, c };
+    Operation { number, forms: forms(&[1, 2, 4]), mnemonic, unit: Unit::Arithmetic, shape }
+}
+const fn compare(number: u16, mnemonic: &'static str, a: u8, b: u8) -> Operation {
+    Operation { number, forms: ALU_FORMS, mnemonic, unit: Unit::Arithmetic, shape: Shape::Compare { a, b } }
+}
+/// A conversion or special function: one source that may be a register, a constant, an immediate or a uniform register.
+const fn special(number: u16, mnemonic: &'static str) -> Operation {
+    let shape = Shape::Alu { destination: 1, a: 0, b: 1, c: 0 };
+    Operation { number, forms: ALU_FORMS, mnemonic, unit: Unit::SpecialFunction, shape }
+}
+/// A conversion between sizes: the source is a register (form 1) or a uniform register (form 6).
+const fn convert(number: u16, form: u8, mnemonic: &'static str, fields: &'static [Field]) -> Operation {
+    Operation { number, forms: forms(&[form]), mnemonic, unit: Unit::SpecialFunction, shape: Shape::Fields(fields) }
+}
+const fn op(number: u16, in_forms: &[u8], mnemonic: &'static str, unit: Unit, fields: &'static [Field]) -> Operation {
+    Operation { number, forms: forms(in_forms), mnemonic, unit, shape: Shape::Fields(fields) }
+}
+/// An operation whose registers do not matter here: control flow, barriers, fences.
+const fn plain(number: u16, in_forms: &[u8], mnemonic: &'static str) -> Operation {
+    Operation { number, forms: forms(in_forms), mnemonic, unit: Unit::Control, shape: Shape::Plain }
+}
+const fn unknown(number: u16, in_forms: &[u8], mnemonic: &'static str, unit: Unit) -> Operation {
+    Operation { number, forms: forms(in_forms), mnemonic, unit, shape: Shape::Unknown }
+}
+
+const fn forms(list: &[u8]) -> u8 {
+    let mut set = 0;
+    let mut index = 0;
+    while index < list.len() {
+        set |= 1 << list[index];
+        index += 1;
+    }
+    set
+}
+
+const CONVERT: &[Field] = &[write(16, Width::ConvertedTo), read(32, Width::ConvertedFrom)];
+const CONVERT_UNIFORM: &[Field] = &[write(16, Width::ConvertedTo), uniform(32, Width::ConvertedFrom)];
+const TEXTURE: &[Field] = &[write(16, Width::TextureLow), write(64, Width::TextureHigh), read(24, Width::One), read(32, Width::One)];
+const NONE: &[Field] = &[];
+
+/// Every known operation, ordered by number (ties: forms apart).
+pub(super) const OPERATIONS: &[Operation] = &[
+    alu(0x002, "MOV", [1, 0, 1, 0]),
+    op(0x003, &[4], "P2R", Unit::Arithmetic, &[write(16, Width::One), read(24, Width::One)]),
+    op(0x004, &[4], "R2P", Unit::Arithmetic, &[read(24, Width::One)]),
+    op(0x005, &[4], "CS2R", Unit::Arithmetic, &[write(16, Width::Bit80)]),
+    op(0x006, &[4], "VOTE", Unit::Arithmetic, &[write(16, Width::One), write_predicate(81)]),
+    alu(0x007, "SEL", [1, 1, 1, 0]),
+    alu(0x008, "FSEL", [1, 1, 1, 0]),
+    alu(0x009, "FMNMX", [1, 1, 1, 0]),
+    alu(0x00a, "FSET", [1, 1, 1, 0]),
+    compare(0x00b, "FSETP", 1, 1),
+    compare(0x00c, "ISETP", 1, 1),
+    alu(0x010, "IADD3", [1, 1, 1, 1]),
+    Operation { number: 0x011, forms: ALU_FORMS, mnemonic: "LEA", unit: Unit::Arithmetic, shape: Shape::Lea { uniform: false } },
+    alu(0x012, "LOP3", [1, 1, 1, 1]),
+    alu(0x013, "IABS", [1, 0, 1, 0]),
+    alu(0x016, "PRMT", [1, 1, 1, 1]),
+    alu(0x017, "IMNMX", [1, 1, 1, 0]),
+    alu(0x019, "SHF", [1, 1, 1, 1]),
+    alu(0x01b, "BMSK", [1, 1, 1, 0]),
+    op(0x01c, &[4], "PLOP3", Unit::Arithmetic, &[write_predicate(81), write_predicate(84)]),
+    alu(0x020, "FMUL", [1, 1, 1, 0]),
+    alu(0x021, "FADD", [1, 1, 1, 0]),
+    op(0x022, &[4], "FSWZADD", Unit::Arithmetic, &[write(16, Width::One), read(24, Width::One), read(64, Width::One)]),
+    alu(0x023, "FFMA", [1, 1, 1, 1]),
+    alu(0x024, "IMAD", [1, 1, 1, 1]),
+    alu(0x025, "IMAD", [2, 1, 1, 2]),
+    alu(0x026, "IDP", [1, 1, 1, 1]),
+    alu(0x027, "IMAD", [1, 1, 1, 2]),
+    alu(0x028, "DMUL", [2, 2, 2, 0]),
+    alu(0x029, "DADD", [2, 2, 0, 2]),
+    compare(0x02a, "DSETP", 2, 2),
+    alu(0x02b, "DFMA", [2, 2, 2, 2]),
+    plain(0x02d, &[4], "PREEXIT"),
+    plain(0x02e, &[4], "ACQBULK"),
+    alu(0x030, "HADD2", [1, 1, 1, 0]),
+    alu(0x031, "HFMA2", [1, 1, 1, 1]),
+    alu(0x032, "HMUL2", [1, 1, 1, 0]),
+    alu(0x033, "HSET2", [1, 1, 1, 0]),
+    compare(0x034, "HSETP2", 1, 1),
+    alu(0x035, "HFMA2", [1, 1, 1, 1]),
+    Operation {
+        number: 0x036,
+        forms: forms(&[1, 4, 5, 6]),
+        mnemonic: "VIADD",
+        unit: Unit::Arithmetic,
+        shape: Shape::Alu { destination: 1, a: 1, b: 1, c: 0 },
+    },
+    op(0x03b, &[4], "LDSM", Unit::SharedMemory, &[write(16, Width::Matrices), read(24, Width::One), optional_uniform(32, Width::One)]),
+    Operation { number: 0x03c, forms: forms(&[1]), mnemonic: "HMMA", unit: Unit::Tensor, shape: Shape::Hmma },
+    alu(0x03e, "F2FP", [1, 1, 1, 0]),
+    alu(0x040, "HMNMX2", [1, 1, 1, 0]),
+    op(0x044, &[4], "STSM", Unit::Store, &[read(24, Width::One), read(32, Width::Matrices), optional_uniform(64, Width::One)]),
+    alu(0x045, "I2FP", [1, 0, 1, 0]),
+    alu(0x046, "VIADDMNMX", [1, 1, 1, 1]),
+    alu(0x048, "VIMNMX", [1, 1, 1, 0]),
+    op(0x082, &[4], "UMOV", Unit::Arithmetic, &[write_uniform(16, Width::One)]),
+    op(0x082, &[6], "UMOV", Unit::Arithmetic, &[write_uniform(16, Width::One), uniform(32, Width::One)]),
+    op(0x086, &[4], "VOTEU", Unit::Arithmetic, &[write_uniform(16, Width::One), write_uniform_predicate(81)]),
+    ualu(0x087, "USEL", [1, 1, 1, 0]),
+    Operation { number: 0x08c, forms: forms(&[1, 4]), mnemonic: "UISETP", unit: Unit::Arithmetic, shape: Shape::UniformCompare },
+    ualu(0x090, "UIADD3", [1, 1, 1, 1]),
+    Operation { number: 0x091, forms: forms(&[1, 2, 4]), mnemonic: "ULEA", unit: Unit::Arithmetic, shape: Shape::Lea { uniform: true } },
+    ualu(0x092, "ULOP3", [1, 1, 1, 1]),
+    ualu(0x096, "UPRMT", [1, 1, 1, 1]),
+    ualu(0x097, "UIADD3", [2, 2, 2, 2]),
+    ualu(0x099, "USHF", [1, 1, 1, 1]),
+    ualu(0x09b, "UBMSK", [1, 1, 1, 0]),
+    plain(0x09c, &[4], "UPLOP3"),
+    ualu(0x0a4, "UIMAD", [1, 1, 1, 1]),
+    ualu(0x0a5, "UIMAD", [2, 1, 1, 2]),
+    op(0x0b9, &[5], "ULDC", Unit::ConstantMemory, &[write_uniform(16, Width::Memory)]),
+    op(0x0bb, &[5], "ULDC", Unit::ConstantMemory, &[write_uniform(16, Width::Memory), uniform(24, Width::One)]),
+    ualu(0x0bd, "UFLO", [1, 0, 1, 0]),
+    ualu(0x0be, "UBREV", [1, 0, 1, 0]),
+    ualu(0x0bf, "UPOPC", [1, 0, 1, 0]),
+    op(0x0ca, &[1], "R2UR", Unit::Conversion, &[write_uniform(16, Width::One), read(24, Width::One)]),
+    special(0x100, "FLO"),
+    special(0x101, "BREV"),
+    Operation {
+        number: 0x102,
+        forms: forms(&[1, 4, 5, 6]),
+        mnemonic: "FCHK",
+        unit: Unit::SpecialFunction,
+        shape: Shape::Compare { a: 1, b: 1 },
+    },
+    convert(0x104, 1, "F2F", CONVERT),
+    convert(0x104, 6, "F2F", CONVERT_UNIFORM),
+    special(0x105, "F2I"),
+    special(0x106, "I2F"),
+    special(0x107, "FRND"),
+    special(0x108, "MUFU"),
+    special(0x109, "POPC"),
+    convert(0x110, 1, "F2F", CONVERT),
+    convert(0x110, 6, "F2F", CONVERT_UNIFORM),
+    convert(0x111, 1, "F2I", CONVERT),
+    convert(0x111, 6, "F2I", CONVERT_UNIFORM),
+    convert(0x112, 1, "I2F", CONVERT),
+    convert(0x112, 6, "I2F", CONVERT_UNIFORM),
+    convert(0x113, 1, "FRND", CONVERT),
+    convert(0x113, 6, "FRND", CONVERT_UNIFORM),
+    plain(0x118, &[4], "NOP"),
+    op(0x119, &[4], "S2R", Unit::SpecialRegister, &[write(16, Width::One)]),
+    plain(0x11a, &[4], "DEPBAR"),
+    plain(0x11b, &[4], "ENDCOLLECTIVE"),
+    op(0x11c, &[1], "B2R", Unit::Conversion, &[write(16, Width::One), write_predicate(81)]),
+    plain(0x11d, &[5], "BAR"),
+    plain(0x141, &[4], "BSYNC"),
+    plain(0x142, &[4], "BREAK"),
+    op(0x143, &[1], "CALL", Unit::Control, &[read(24, Width::Two)]),
+    plain(0x144, &[4], "CALL"),
+    plain(0x145, &[4], "BSSY"),
+    plain(0x146, &[4], "YIELD"),
+    plain(0x147, &[2, 4], "BRA"),
+    op(0x148, &[1], "WARPSYNC", Unit::Control, &[read(24, Width::One)]),
+    plain(0x148, &[4], "WARPSYNC"),
+    op(0x149, &[4], "BRX", Unit::Control, &[read(24, Width::Two)]),
+    plain(0x14d, &[4], "EXIT"),
+    op(0x14e, &[4], "LEPC", Unit::Control, &[write(16, Width::Two)]),
+    op(0x150, &[4], "RET", Unit::Control, &[read(24, Width::Two)]),
+    op(0x155, &[1], "BMOV", Unit::Control, &[write(16, Width::One)]),
+    op(0x156, &[1], "BMOV", Unit::Control, &[read(32, Width::One)]),
+    plain(0x15b, &[4], "KILL"),
+    plain(0x15d, &[4], "NANOSLEEP"),
+    op(0x160, &[5], "TEX", Unit::Texture, TEXTURE),
+    op(0x161, &[1, 6], "TEX", Unit::Texture, TEXTURE),
+    op(0x163, &[5], "TLD4", Unit::Texture, TEXTURE),
+    op(0x164, &[1, 6], "TLD4", Unit::Texture, TEXTURE),
+    op(0x166, &[5], "TLD", Unit::Texture, TEXTURE),
+    op(0x167, &[1, 6], "TLD", Unit::Texture, TEXTURE),
+    op(0x169, &[5], "TMML", Unit::Texture, TEXTURE),
+    op(0x16a, &[1], "TMML", Unit::Texture, TEXTURE),
+    op(0x16c, &[5], "TXD", Unit::Texture, TEXTURE),
+    op(0x16d, &[1, 6], "TXD", Unit::Texture, TEXTURE),
+    op(0x180, &[4], "LD", Unit::GlobalMemory, &[write(16, Width::Memory), read(24, Width::AddressWide), optional_uniform(32, Width::Two)]),
+    op(0x181, &[1], "LDG", Unit::GlobalMemory, &[write(16, Width::Memory), read(24, Width::AddressE)]),
+    op(0x181, &[4], "LDG", Unit::GlobalMemory, &[write(16, Width::Memory), read(24, Width::AddressWide), optional_uniform(32, Width::Two)]),
+    op(0x182, &[5], "LDC", Unit::ConstantMemory, &[write(16, Width::Memory), read(24, Width::One)]),
+    op(0x182, &[2], "LDC", Unit::ConstantMemory, &[write(16, Width::Memory), uniform(24, Width::One), read(64, Width::One)]),
+    op(0x183, &[4], "LDL", Unit::LocalMemory, &[write(16, Width::Memory), read(24, Width::One), optional_uniform(32, Width::One)]),
+    op(0x184, &[4], "LDS", Unit::SharedMemory, &[write(16, Width::Memory), read(24, Width::One), optional_uniform(32, Width::One)]),
+    op(0x185, &[4], "ST", Unit::Store, &[read(24, Width::AddressWide), read(32, Width::Memory), optional_uniform(64, Width::Two)]),
+    op(0x186, &[1], "STG", Unit::Store, &[read(24, Width::AddressE), read(32, Width::Memory)]),
+    op(0x186, &[4], "STG", Unit::Store, &[read(24, Width::AddressWide), read(32, Width::Memory), optional_uniform(64, Width::Two)]),
+    op(0x187, &[1], "STL", Unit::Store, &[read(24, Width::One), read(32, Width::Memory)]),
+    op(0x187, &[4], "STL", Unit::Store, &[read(24, Width::One), read(32, Width::Memory), optional_uniform(64, Width::One)]),
+    op(0x188, &[1], "STS", Unit::Store, &[read(24, Width::One), read(32, Width::Memory)]),
+    op(0x188, &[4], "STS", Unit::Store, &[read(24, Width::One), read(32, Width::Memory), optional_uniform(64, Width::One)]),
+    Operation { number: 0x189, forms: forms(&[1, 2, 4, 7]), mnemonic: "SHFL", unit: Unit::Shuffle, shape: Shape::Shuffle },
+    op(
+        0x18b,
+        &[1],
+        "ATOM",
+        Unit::GlobalMemory,
+        &[write(16, Width::Atomic), read(24, Width::AddressE), read(32, Width::Atomic), read(64, Width::Atomic), write_predicate(81)],
+    ),
+    op(0x18c, &[1], "ATOMS", Unit::SharedMemory, &[write(16, Width::Atomic), read(24, Width::One), read(32, Width::Atomic)]),
+    op(
+        0x18d,
+        &[1],
+        "ATOMS",
+        Unit::SharedMemory,
+        &[write(16, Width::Atomic), read(24, Width::One), read(32, Width::Atomic), read(64, Width::Atomic)],
+    ),
+    op(0x18e, &[4], "REDG", Unit::Store, &[read(24, Width::AddressE), read(32, Width::Atomic), optional_uniform(64, Width::Two)]),
+    plain(0x18f, &[4], "CCTL"),
+    plain(0x192, &[4], "MEMBAR"),
+    op(0x1a1, &[1], "MATCH", Unit::Conversion, &[write(16, Width::One), read(24, Width::One), write_predicate(81)]),
+    op(
+        0x1a2,
+        &[4],
+        "ATOM",
+        Unit::GlobalMemory,
+        &[
+            write(16, Width::Atomic),
+            read(24, Width::AddressE),
+            read(32, Width::Atomic),
+            optional_uniform(64, Width::Two),
+            write_predicate(81),
+        ],
+    ),
+    op(
+        0x1a3,
+        &[1],
+        "ATOMG",
+        Unit::GlobalMemory,
+        &[write(16, Width::Atomic), read(24, Width::AddressE), read(32, Width::Atomic), write_predicate(81)],
+    ),
+    op(0x1a6, &[4], "REDG", Unit::Store, &[read(24, Width::AddressE), read(32, Width::Atomic), optional_uniform(64, Width::Two)]),
+    op(
+        0x1a7,
+        &[2],
+        "SYNCS",
+        Unit::SharedMemory,
+        &[write_predicate(81), read(24, Width::One), read(32, Width::One), optional_uniform(64, Width::One)],
+    ),
+    unknown(0x1a7, &[4], "SYNCS", Unit::SharedMemory),
+    op(
+        0x1a8,
+        &[1],
+        "ATOMG",
+        Unit::GlobalMemory,
+        &[write(16, Width::Atomic), read(24, Width::AddressE), read(32, Width::Atomic), write_predicate(81)],
+    ),
+    op(
+        0x1a8,
+        &[4],
+        "ATOMG",
+        Unit::GlobalMemory,
+        &[
+            write(16, Width::Atomic),
+            read(24, Width::AddressE),
+            read(32, Width::Atomic),
+            optional_uniform(64, Width::Two),
+            write_predicate(81),
+        ],
+    ),
+    op(
+        0x1a9,
+        &[1],
+        "ATOMG",
+        Unit::GlobalMemory,
+        &[write(16, Width::Atomic), read(24, Width::AddressE), read(32, Width::Atomic), read(64, Width::Atomic), write_predicate(81)],
+    ),
+    op(0x1aa, &[1], "QSPC", Unit::Conversion, &[write_predicate(81), write(16, Width::One), read(24, Width::AddressE)]),
+    plain(0x1ab, &[2], "CGAERRBAR"),
+    plain(0x1ab, &[4], "ERRBAR"),
+    op(0x1ae, &[6, 7], "LDGSTS", Unit::AsyncCopy, &[read(16, Width::One), read(24, Width::Two), optional_uniform(64, Width::Two)]),
+    plain(0x1af, &[4], "LDGDEPBAR"),
+    unknown(0x1b2, &[2], "SYNCS", Unit::SharedMemory),
+    unknown(0x1b4, &[1, 2], "UTMALDG", Unit::AsyncCopy),
+    unknown(0x1b5, &[1], "UTMASTG", Unit::Store),
+    plain(0x1b7, &[4], "UTMACMDFLUSH"),
+    op(0x1bd, &[6], "STAS", Unit::Store, &[read(24, Width::Two), read(32, Width::Memory)]),
+    op(0x1c2, &[1], "R2UR", Unit::Conversion, &[write_uniform(16, Width::One), read(24, Width::One)]),
+    op(0x1c3, &[4], "S2UR", Unit::SpecialRegister, &[write_uniform(16, Width::One)]),
+    op(0x1c4, &[1], "REDUX", Unit::Conversion, &[write_uniform(16, Width::One), read(24, Width::One)]),
+    plain(0x1c5, &[4], "WARPGROUP"),
+    op(0x1c6, &[1], "FENCE", Unit::Control, NONE),
+    plain(0x1c7, &[4], "UCGABAR_ARV"),
+    plain(0x1c7, &[6], "UCGABAR_WAIT"),
+    unknown(0x1f0, &[4], "HGMMA", Unit::Tensor),
+];
+
+/// The operation of an instruction by its bits 0 to 11.
+pub(super) fn find(opcode: u16) -> Option<&'static Operation> {
+    let number = opcode & 0x1ff;
+    let form = (opcode >> 9) & 7;
+    let first = OPERATIONS.partition_point(|operation| operation.number < number);
+    OPERATIONS.get(first..)?.iter().take_while(|operation| operation.number == number).find(|operation| operation.forms >> form & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_ordered_and_unambiguous() {
+        for pair in OPERATIONS.windows(2) {
+            assert!(pair[0].number <= pair[1].number, "{} stands before {}", pair[0].mnemonic, pair[1].mnemonic);
+            assert!(pair[0].number != pair[1].number || pair[0].forms & pair[1].forms == 0, "{:#x} is ambiguous", pair[0].number);
+        }
+        assert!(OPERATIONS.iter().all(|operation| operation.number < 0x200 && operation.forms != 0));
+    }
+}
