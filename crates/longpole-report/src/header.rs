@@ -133,7 +133,7 @@ pub fn text_header(header: &Header<'_>, options: &TextOptions) -> String {
 }
 
 /// The trust part of the header as Markdown.
-pub fn markdown_trust(trust: &Trust) -> String {
+pub(crate) fn markdown_trust(trust: &Trust) -> String {
     let mut out = String::new();
     let grade = trust.grade;
     let _ = writeln!(out, "**Trust:** {}: {}", grade.name(), grade.meaning());

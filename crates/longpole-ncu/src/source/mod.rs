@@ -8,12 +8,14 @@ mod cubin;
 pub mod dataflow;
 mod lines;
 mod nvdisasm;
+mod of_report;
 pub mod sass;
 mod view;
 
 pub use cubin::{Cubin, CubinError, Function, INSTRUCTION_BYTES, SmVersion};
 pub use lines::{LineTable, Location};
 pub use nvdisasm::Disassembly;
+pub use of_report::{sample_rows, selection, view_of};
 pub use view::{InstructionRow, LineRow, Note, Producer, SampleRow, SourceInput, SourceView, StallCount, Totals, source_view};
 
 #[cfg(test)]

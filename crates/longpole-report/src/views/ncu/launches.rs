@@ -1,0 +1,198 @@
+//! A row a launch, and what they come to by name and by family.
+
+use longpole_analysis::Family;
+use longpole_trace::Ns;
+
+use super::super::{sum, text, total_label};
+use crate::table::{Column, Kind, Row, Table, Value};
+
+/// One launch (or range, or graph) of a report.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LaunchRow {
+    /// Its place in the report.
+    pub id: usize,
+    /// What it is: `kernel`, `range`, `graph` or `command_list`.
+    pub kind: &'static str,
+    /// The whole name.
+    pub name: String,
+    /// The short name, which no other name of the report has.
+    pub short_name: String,
+    /// Its family; `None` for what is no kernel.
+    pub family: Option<Family>,
+    /// The program that launched it, where the report has several.
+    pub process: Option<String>,
+    /// NVTX ranges around it, outermost first, with a slash between.
+    pub nvtx: Option<String>,
+    /// Blocks.
+    pub grid: Option<[u64; 3]>,
+    /// Threads of a block.
+    pub block: Option<[u64; 3]>,
+    /// Registers a thread.
+    pub registers_per_thread: Option<u64>,
+    /// Time on the GPU.
+    pub duration_ns: Option<u64>,
+    /// Device memory, percent of peak.
+    pub dram_pct: Option<f64>,
+    /// Device memory traffic, bytes a second.
+    pub dram_bytes_per_s: Option<f64>,
+    /// Memory system, percent of peak.
+    pub memory_pct: Option<f64>,
+    /// SMs, percent of peak.
+    pub sm_pct: Option<f64>,
+    /// Occupancy reached, percent.
+    pub achieved_occupancy_pct: Option<f64>,
+    /// How often the grid fills the device.
+    pub waves_per_sm: Option<f64>,
+    /// What holds it back.
+    pub verdict: Option<&'static str>,
+}
+
+/// All launches of one name, or of one family.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NameRow {
+    /// Short name or family.
+    pub name: String,
+    /// The whole name; empty for a family.
+    pub full_name: String,
+    /// The family of the name; `None` for what is no kernel.
+    pub family: Option<Family>,
+    /// Launches.
+    pub calls: u64,
+    /// Summed time of those whose time was collected; `None` where that of none was.
+    pub duration_ns: Option<u64>,
+    /// The shortest.
+    pub min_ns: Option<u64>,
+    /// The longest.
+    pub max_ns: Option<u64>,
+    /// Its share of the time of all, 0..1.
+    pub share_fraction: Option<f64>,
+}
+
+/// Nanoseconds as cells hold them.
+fn ns(value: Option<u64>) -> Value {
+    Value::time(value.map(|value| Ns(i64::try_from(value).unwrap_or(i64::MAX))))
+}
+
+fn sizes(value: Option<[u64; 3]>) -> Value {
+    value.map_or(Value::Missing, |[x, y, z]| match (y, z) {
+        (1, 1) => Value::Text(x.to_string()),
+        (_, 1) => Value::Text(format!("{x}×{y}")),
+        _ => Value::Text(format!("{x}×{y}×{z}")),
+    })
+}
+
+fn new(noun: &'static str, columns: Vec<Column>, rows: Vec<Row>) -> Table {
+    Table { noun, columns, rows, totals: Vec::new(), hidden: 0, filtered_out: 0, empty: None, notes: Vec::new() }
+}
+
+/// A row a launch. `total_ns` is the time of all launches, which shares are of.
+pub fn launches(rows: &[LaunchRow], total_ns: u64, full_names: bool) -> Table {
+    let (full, short) =
+        (Column::new("name", "kernel", Kind::Text).at_least(24), Column::new("short_name", "kernel", Kind::Text).at_least(24));
+    let has = |present: fn(&LaunchRow) -> bool| rows.iter().any(present);
+    let shown_if = |column: Column, present: bool| if present { column } else { column.in_csv_only() };
+    let columns = vec![
+        if full_names { full } else { short },
+        if full_names { short.in_csv_only() } else { full.in_csv_only() },
+        Column::new("id", "id", Kind::Count).droppable(9),
+        Column::new("kind", "", Kind::Text).in_csv_only(),
+        Column::new("family", "family", Kind::Text).droppable(4),
+        Column::new("duration_ns", "time", Kind::Time).droppable(10),
+        Column::new("share_fraction", "share", Kind::Share).droppable(8),
+        Column::new("dram_pct", "DRAM", Kind::Percent).droppable(7),
+        Column::new("dram_bytes_per_s", "DRAM rate", Kind::Rate).droppable(2),
+        Column::new("memory_pct", "memory", Kind::Percent).droppable(3),
+        Column::new("sm_pct", "SM", Kind::Percent).droppable(7),
+        Column::new("achieved_occupancy_pct", "occupancy", Kind::Percent).droppable(3),
+        Column::new("waves_per_sm", "waves", Kind::Number).droppable(5),
+        Column::new("registers_per_thread", "registers", Kind::Count).droppable(1),
+        Column::new("grid", "grid", Kind::Quantity).droppable(2),
+        Column::new("block", "block", Kind::Quantity).droppable(1),
+        Column::new("verdict", "verdict", Kind::Text).at_least(13).droppable(6),
+        shown_if(Column::new("nvtx", "in", Kind::Text).at_least(12).droppable(0), has(|row| row.nvtx.is_some())),
+        shown_if(Column::new("process", "process", Kind::Text).at_least(10).droppable(3), has(|row| row.process.is_some())),
+    ];
+    let body = rows.iter().map(|row| {
+        let (full, short) = (text(&row.name), text(&row.short_name));
+        let (first, second) = if full_names { (full, short) } else { (short, full) };
+        let words = |value: Option<&str>| value.map_or(Value::Missing, text);
+        Row::new(vec![
+            first,
+            second,
+            Value::Count(row.id as u64),
+            text(row.kind),
+            words(row.family.map(Family::name)),
+            ns(row.duration_ns),
+            share(row.duration_ns, total_ns),
+            Value::percent(row.dram_pct),
+            Value::rate(row.dram_bytes_per_s),
+            Value::percent(row.memory_pct),
+            Value::percent(row.sm_pct),
+            Value::percent(row.achieved_occupancy_pct),
+            Value::number(row.waves_per_sm),
+            Value::count(row.registers_per_thread),
+            sizes(row.grid),
+            sizes(row.block),
+            words(row.verdict),
+            words(row.nvtx.as_deref()),
+            words(row.process.as_deref()),
+        ])
+    });
+    let mut table = new("kernels", columns, body.collect());
+    let whole = sum(rows.iter().map(|row| row.duration_ns));
+    let mut total = vec![total_label(rows.len(), "launch", "launches")];
+    total.resize(table.columns.len(), Value::Blank);
+    (total[5], total[6]) = (ns(whole), share(whole, total_ns));
+    table.totals.push(Row::new(total));
+    table
+}
+
+fn share(part: Option<u64>, whole: u64) -> Value {
+    part.filter(|_| whole > 0).map_or(Value::Missing, |part| Value::Share(part as f64 / whole as f64))
+}
+
+fn grouped(noun: &'static str, heading: &'static str, one: &'static str, rows: &[NameRow]) -> Table {
+    let is_families = noun == "families";
+    let mut family = Column::new("family", "family", Kind::Text).droppable(2);
+    family.csv_only = is_families;
+    let columns = vec![
+        Column::new("name", heading, Kind::Text).at_least(if is_families { 16 } else { 28 }),
+        family,
+        Column::new("calls", "launches", Kind::Count).droppable(5),
+        Column::new("duration_ns", "time", Kind::Time).droppable(6),
+        Column::new("share_fraction", "share", Kind::Share),
+        Column::new("min_ns", "min", Kind::Time).in_unit_of("launch").droppable(3),
+        Column::new("max_ns", "max", Kind::Time).in_unit_of("launch").droppable(4),
+        Column::new("share_fraction", "", Kind::Bar).droppable(1).not_in_csv(),
+    ];
+    let share = |row: &NameRow| row.share_fraction.map_or(Value::Missing, Value::Share);
+    let body = rows.iter().map(|row| {
+        Row::new(vec![
+            text(&row.name),
+            row.family.map_or(Value::Missing, |family| text(family.name())),
+            Value::Count(row.calls),
+            ns(row.duration_ns),
+            share(row),
+            ns(row.min_ns),
+            ns(row.max_ns),
+            share(row),
+        ])
+    });
+    let mut table = new(noun, columns, body.collect());
+    let mut total = vec![total_label(rows.len(), one, noun), Value::Blank, Value::Count(rows.iter().map(|row| row.calls).sum())];
+    total.push(ns(sum(rows.iter().map(|row| row.duration_ns))));
+    total.push(rows.iter().map(|row| row.share_fraction).sum::<Option<f64>>().map_or(Value::Missing, Value::Share));
+    total.resize(table.columns.len(), Value::Blank);
+    table.totals.push(Row::new(total));
+    table
+}
+
+/// A row a kernel name.
+pub fn names(rows: &[NameRow]) -> Table {
+    grouped("names", "kernel", "name", rows)
+}
+
+/// A row a family.
+pub fn families(rows: &[NameRow]) -> Table {
+    grouped("families", "family", "family", rows)
+}

@@ -1,0 +1,66 @@
+//! Raw metrics, a row each.
+
+use longpole_ncu::Value as Raw;
+
+use super::super::text;
+use crate::ncu::NcuKernel;
+use crate::table::{Column, Kind, Row, Table, Value};
+use crate::units::{count, decimal};
+
+/// The value as people read it: whole numbers with separators, others with two decimals.
+fn shown(value: &Raw) -> String {
+    match value {
+        Raw::Text(text) => text.clone(),
+        Raw::Unsigned(number) => count(*number),
+        value => value.number().map_or_else(|| "not a number".to_owned(), |number| {
+            let whole = number >= 0.0 && number.fract() == 0.0 && number < 1e15;
+            if whole { count(number as u64) } else { decimal(number) }
+        }),
+    }
+}
+
+/// The value as programs read it.
+fn plain(value: &Raw) -> String {
+    match value {
+        Raw::Text(text) => text.clone(),
+        Raw::Unsigned(number) => number.to_string(),
+        Raw::Float(number) => number.to_string(),
+        Raw::Double(number) => number.to_string(),
+    }
+}
+
+/// The metrics of these kernels, kernel by kernel in the order of the report.
+pub fn metrics(kernels: &[NcuKernel]) -> Table {
+    let columns = vec![
+        Column::new("metric", "metric", Kind::Text).at_least(32),
+        Column::new("value", "value", Kind::Quantity).not_in_csv(),
+        Column::new("value", "", Kind::Text).in_csv_only(),
+        Column::new("unit", "unit", Kind::Text).at_least(6),
+        Column::new("instances", "instances", Kind::Count).droppable(1),
+        Column::new("id", "id", Kind::Count).droppable(2),
+        Column::new("name", "kernel", Kind::Text).at_least(16).droppable(3),
+    ];
+    let rows = kernels.iter().flat_map(|kernel| {
+        kernel.metrics.iter().flatten().map(|metric| {
+            Row::new(vec![
+                text(&metric.name),
+                metric.value.as_ref().map_or(Value::Missing, |value| Value::Text(shown(value))),
+                metric.value.as_ref().map_or(Value::Missing, |value| Value::Text(plain(value))),
+                text(&metric.unit),
+                if metric.instances.is_empty() { Value::Blank } else { Value::Count(metric.instances.len() as u64) },
+                Value::Count(kernel.summary.id as u64),
+                text(&kernel.short_name),
+            ])
+        })
+    });
+    Table {
+        noun: "metrics",
+        columns,
+        rows: rows.collect(),
+        totals: Vec::new(),
+        hidden: 0,
+        filtered_out: 0,
+        empty: Some("the names of all metrics: --metrics ."),
+        notes: Vec::new(),
+    }
+}
