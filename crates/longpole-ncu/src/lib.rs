@@ -19,6 +19,8 @@ mod session;
 pub mod source;
 mod source_data;
 pub mod summary;
+#[cfg(test)]
+mod testing;
 mod trouble;
 
 pub use container::{EntryKind, Process};
