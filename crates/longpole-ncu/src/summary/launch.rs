@@ -54,6 +54,11 @@ pub(crate) fn wants(name: &str) -> bool {
     SINGLE.contains(&name) || wants_shape(name) || LIMITS.iter().any(|(_, metric)| *metric == name)
 }
 
+/// Is the metric needed for a line of the table?
+pub(crate) fn wants_for_table(name: &str) -> bool {
+    wants_shape(name) || [REGISTERS, WAVES, ACHIEVED].contains(&name)
+}
+
 /// Is the metric needed for the shape of a launch?
 pub(crate) fn wants_shape(name: &str) -> bool {
     GRID.contains(&name) || BLOCK.contains(&name) || name == GRID_SIZE || name == BLOCK_SIZE
