@@ -19,6 +19,9 @@ mod session;
 pub mod source;
 mod source_data;
 pub mod summary;
+pub mod table;
+#[cfg(test)]
+mod testing;
 mod trouble;
 
 pub use container::{EntryKind, Process};

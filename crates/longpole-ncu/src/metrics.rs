@@ -131,6 +131,14 @@ impl Metrics {
         self.get(name)?.value.as_ref()?.count()
     }
 
+    /// The number of the metric of this name as a whole one, rounded: time in nanoseconds or a size in bytes may come out of a
+    /// conversion of units a hair beside it. A negative number is none.
+    pub fn whole(&self, name: &str) -> Option<u64> {
+        let value = self.get(name)?.value.as_ref()?;
+        let rounded = || value.number().map(f64::round).filter(|number| *number >= 0.0 && *number < 18_446_744_073_709_551_616.0);
+        value.count().or_else(|| rounded().map(|number| number as u64))
+    }
+
     /// The text of the metric of this name.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name)?.value.as_ref()?.text()
