@@ -8,6 +8,7 @@ mod facts;
 mod page;
 mod short;
 mod source;
+mod table;
 
 use longpole_analysis::Family;
 use longpole_ncu::source::{InstructionRow, SourceView};
@@ -19,6 +20,7 @@ pub use compare::{ComparisonPage, comparison_markdown, comparison_text};
 pub use page::{KernelPage, kernels_markdown, kernels_text};
 pub use short::kernel_lines;
 pub use source::{sources_markdown, sources_text};
+pub use table::{tables_markdown, tables_text};
 
 use crate::units::percent;
 

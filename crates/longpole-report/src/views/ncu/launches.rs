@@ -1,71 +1,37 @@
 //! A row a launch, and what they come to by name and by family.
 
 use longpole_analysis::Family;
+use longpole_ncu::summary::VerdictKind;
+use longpole_ncu::table::{TableRow, Total};
 use longpole_trace::Ns;
 
-use super::super::{sum, text, total_label};
+use super::super::{text, total_label};
 use crate::table::{Column, Kind, Row, Table, Value};
 
 /// One launch (or range, or graph) of a report.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct LaunchRow {
-    /// Its place in the report.
-    pub id: usize,
-    /// What it is: `kernel`, `range`, `graph` or `command_list`.
-    pub kind: &'static str,
-    /// The whole name.
-    pub name: String,
+    /// Its figures.
+    pub row: TableRow,
     /// The short name, which no other name of the report has.
     pub short_name: String,
     /// Its family; `None` for what is no kernel.
     pub family: Option<Family>,
     /// The program that launched it, where the report has several.
     pub process: Option<String>,
-    /// NVTX ranges around it, outermost first, with a slash between.
-    pub nvtx: Option<String>,
-    /// Blocks.
-    pub grid: Option<[u64; 3]>,
-    /// Threads of a block.
-    pub block: Option<[u64; 3]>,
-    /// Registers a thread.
-    pub registers_per_thread: Option<u64>,
-    /// Time on the GPU.
-    pub duration_ns: Option<u64>,
-    /// Device memory, percent of peak.
-    pub dram_pct: Option<f64>,
-    /// Device memory traffic, bytes a second.
-    pub dram_bytes_per_s: Option<f64>,
-    /// Memory system, percent of peak.
-    pub memory_pct: Option<f64>,
-    /// SMs, percent of peak.
-    pub sm_pct: Option<f64>,
-    /// Occupancy reached, percent.
-    pub achieved_occupancy_pct: Option<f64>,
-    /// How often the grid fills the device.
-    pub waves_per_sm: Option<f64>,
-    /// What holds it back.
-    pub verdict: Option<&'static str>,
 }
 
 /// All launches of one name, or of one family.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NameRow {
+pub struct TotalRow {
     /// Short name or family.
     pub name: String,
-    /// The whole name; empty for a family.
-    pub full_name: String,
-    /// The family of the name; `None` for what is no kernel.
+    /// The whole name; `None` for a family.
+    pub full_name: Option<String>,
+    /// The family of a name; `None` for what is no kernel.
     pub family: Option<Family>,
-    /// Launches.
-    pub calls: u64,
-    /// Summed time of those whose time was collected; `None` where that of none was.
-    pub duration_ns: Option<u64>,
-    /// The shortest.
-    pub min_ns: Option<u64>,
-    /// The longest.
-    pub max_ns: Option<u64>,
-    /// Its share of the time of all, 0..1.
-    pub share_fraction: Option<f64>,
+    /// Their figures, by whole name or family.
+    pub total: Total<String>,
 }
 
 /// Nanoseconds as cells hold them.
@@ -100,7 +66,7 @@ pub fn launches(rows: &[LaunchRow], total_ns: u64, full_names: bool) -> Table {
         Column::new("duration_ns", "time", Kind::Time).droppable(10),
         Column::new("share_fraction", "share", Kind::Share).droppable(8),
         Column::new("dram_pct", "DRAM", Kind::Percent).droppable(7),
-        Column::new("dram_bytes_per_s", "DRAM rate", Kind::Rate).droppable(2),
+        Column::new("dram_bytes", "DRAM bytes", Kind::Bytes).droppable(2),
         Column::new("memory_pct", "memory", Kind::Percent).droppable(3),
         Column::new("sm_pct", "SM", Kind::Percent).droppable(7),
         Column::new("achieved_occupancy_pct", "occupancy", Kind::Percent).droppable(3),
@@ -109,23 +75,24 @@ pub fn launches(rows: &[LaunchRow], total_ns: u64, full_names: bool) -> Table {
         Column::new("grid", "grid", Kind::Quantity).droppable(2),
         Column::new("block", "block", Kind::Quantity).droppable(1),
         Column::new("verdict", "verdict", Kind::Text).at_least(13).droppable(6),
-        shown_if(Column::new("nvtx", "in", Kind::Text).at_least(12).droppable(0), has(|row| row.nvtx.is_some())),
+        shown_if(Column::new("nvtx", "in", Kind::Text).at_least(12).droppable(0), has(|row| row.row.nvtx.is_some())),
         shown_if(Column::new("process", "process", Kind::Text).at_least(10).droppable(3), has(|row| row.process.is_some())),
     ];
     let body = rows.iter().map(|row| {
-        let (full, short) = (text(&row.name), text(&row.short_name));
+        let (full, short) = (text(&row.row.name), text(&row.short_name));
         let (first, second) = if full_names { (full, short) } else { (short, full) };
         let words = |value: Option<&str>| value.map_or(Value::Missing, text);
+        let LaunchRow { row, family, process, .. } = row;
         Row::new(vec![
             first,
             second,
             Value::Count(row.id as u64),
-            text(row.kind),
-            words(row.family.map(Family::name)),
+            text(row.kind.name()),
+            words(family.map(Family::name)),
             ns(row.duration_ns),
             share(row.duration_ns, total_ns),
             Value::percent(row.dram_pct),
-            Value::rate(row.dram_bytes_per_s),
+            Value::bytes(row.dram_bytes.map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX))),
             Value::percent(row.memory_pct),
             Value::percent(row.sm_pct),
             Value::percent(row.achieved_occupancy_pct),
@@ -133,13 +100,13 @@ pub fn launches(rows: &[LaunchRow], total_ns: u64, full_names: bool) -> Table {
             Value::count(row.registers_per_thread),
             sizes(row.grid),
             sizes(row.block),
-            words(row.verdict),
+            words(row.verdict.map(VerdictKind::name)),
             words(row.nvtx.as_deref()),
-            words(row.process.as_deref()),
+            words(process.as_deref()),
         ])
     });
     let mut table = new("kernels", columns, body.collect());
-    let whole = sum(rows.iter().map(|row| row.duration_ns));
+    let whole = sum_of(rows.iter().map(|row| row.row.duration_ns));
     let mut total = vec![total_label(rows.len(), "launch", "launches")];
     total.resize(table.columns.len(), Value::Blank);
     (total[5], total[6]) = (ns(whole), share(whole, total_ns));
@@ -151,48 +118,68 @@ fn share(part: Option<u64>, whole: u64) -> Value {
     part.filter(|_| whole > 0).map_or(Value::Missing, |part| Value::Share(part as f64 / whole as f64))
 }
 
-fn grouped(noun: &'static str, heading: &'static str, one: &'static str, rows: &[NameRow]) -> Table {
+/// Times of which the sum does not wrap.
+fn sum_of(times: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    times.flatten().reduce(u64::saturating_add)
+}
+
+fn grouped(noun: &'static str, one: &'static str, rows: &[TotalRow]) -> Table {
     let is_families = noun == "families";
+    let name = Column::new("name", if is_families { "family" } else { "kernel" }, Kind::Text);
     let mut family = Column::new("family", "family", Kind::Text).droppable(2);
     family.csv_only = is_families;
     let columns = vec![
-        Column::new("name", heading, Kind::Text).at_least(if is_families { 16 } else { 28 }),
+        name.at_least(if is_families { 16 } else { 28 }),
         family,
-        Column::new("calls", "launches", Kind::Count).droppable(5),
-        Column::new("duration_ns", "time", Kind::Time).droppable(6),
+        Column::new("launches", "launches", Kind::Count).droppable(9),
+        Column::new("duration_ns", "time", Kind::Time).droppable(10),
         Column::new("share_fraction", "share", Kind::Share),
         Column::new("min_ns", "min", Kind::Time).in_unit_of("launch").droppable(3),
+        Column::new("median_ns", "median", Kind::Time).in_unit_of("launch").droppable(5),
         Column::new("max_ns", "max", Kind::Time).in_unit_of("launch").droppable(4),
+        Column::new("dram_pct", "DRAM", Kind::Percent).droppable(7),
+        Column::new("sm_pct", "SM", Kind::Percent).droppable(7),
+        Column::new("verdict", "mostly", Kind::Text).at_least(13).droppable(6),
         Column::new("share_fraction", "", Kind::Bar).droppable(1).not_in_csv(),
     ];
-    let share = |row: &NameRow| row.share_fraction.map_or(Value::Missing, Value::Share);
     let body = rows.iter().map(|row| {
+        let total = &row.total;
+        let share = total.share_fraction.map_or(Value::Missing, Value::Share);
         Row::new(vec![
             text(&row.name),
             row.family.map_or(Value::Missing, |family| text(family.name())),
-            Value::Count(row.calls),
-            ns(row.duration_ns),
-            share(row),
-            ns(row.min_ns),
-            ns(row.max_ns),
-            share(row),
+            Value::Count(total.launches),
+            ns(total.total_ns),
+            share.clone(),
+            ns(total.min_ns),
+            ns(total.median_ns),
+            ns(total.max_ns),
+            Value::percent(total.dram_pct),
+            Value::percent(total.sm_pct),
+            total.verdict.map_or(Value::Missing, |verdict| text(verdict.name())),
+            share,
         ])
     });
     let mut table = new(noun, columns, body.collect());
-    let mut total = vec![total_label(rows.len(), one, noun), Value::Blank, Value::Count(rows.iter().map(|row| row.calls).sum())];
-    total.push(ns(sum(rows.iter().map(|row| row.duration_ns))));
-    total.push(rows.iter().map(|row| row.share_fraction).sum::<Option<f64>>().map_or(Value::Missing, Value::Share));
-    total.resize(table.columns.len(), Value::Blank);
-    table.totals.push(Row::new(total));
+    let mut last = vec![total_label(rows.len(), one, noun), Value::Blank, Value::Count(rows.iter().map(|row| row.total.launches).sum())];
+    last.push(ns(sum_of(rows.iter().map(|row| row.total.total_ns))));
+    let share = super::super::sum(rows.iter().map(|row| row.total.share_fraction));
+    last.push(share.map_or(Value::Missing, Value::Share));
+    last.resize(table.columns.len(), Value::Blank);
+    table.totals.push(Row::new(last));
+    let untimed: u64 = rows.iter().map(|row| row.total.without_duration).sum();
+    if untimed > 0 {
+        table.notes.push(format!("the time of {} launches was not collected and is in no sum", crate::units::count(untimed)));
+    }
     table
 }
 
 /// A row a kernel name.
-pub fn names(rows: &[NameRow]) -> Table {
-    grouped("names", "kernel", "name", rows)
+pub fn names(rows: &[TotalRow]) -> Table {
+    grouped("names", "name", rows)
 }
 
 /// A row a family.
-pub fn families(rows: &[NameRow]) -> Table {
-    grouped("families", "family", "family", rows)
+pub fn families(rows: &[TotalRow]) -> Table {
+    grouped("families", "family", rows)
 }
