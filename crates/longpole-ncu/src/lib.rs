@@ -20,6 +20,7 @@ pub mod source;
 mod source_data;
 pub mod summary;
 mod trouble;
+pub mod units;
 
 pub use container::{EntryKind, Process};
 pub use error::Error;
