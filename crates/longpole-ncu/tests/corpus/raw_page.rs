@@ -31,27 +31,24 @@ impl Tally {
 
 /// A value as ncu prints it in `unit`, without grouping, with as many decimals as `printed` has.
 pub(crate) fn print_like(printed: &str, unit: &str, value: Option<&Value>) -> Option<String> {
-    let factor = units::parse(unit).unwrap_or_else(|| panic!("unit {unit}")).factor;
+    // ncu multiplies with the reciprocal, which shows where a value lies half-way between two printed ones.
+    let scale = 1.0 / units::parse(unit).unwrap_or_else(|| panic!("unit {unit}")).factor;
     let decimals = printed.rsplit_once('.').map_or(0, |(_, decimals)| decimals.len());
     match value? {
         Value::Text(text) => Some(text.clone()),
-        Value::Unsigned(count) if factor == 1.0 && decimals == 0 => Some(count.to_string()),
-        Value::Unsigned(count) => Some(rounded(*count as f64 / factor, decimals)),
-        Value::Double(number) => Some(rounded(number / factor, decimals)),
-        Value::Float(number) => Some(rounded(f64::from(*number) / factor, decimals)),
+        Value::Unsigned(count) if scale == 1.0 && decimals == 0 => Some(count.to_string()),
+        Value::Unsigned(count) => Some(rounded(*count as f64 * scale, decimals)),
+        Value::Double(number) => Some(rounded(number * scale, decimals)),
+        Value::Float(number) => Some(rounded(f64::from(*number) * scale, decimals)),
     }
 }
 
-/// A number with so many decimals. ncu rounds a half away from zero, where `format` rounds it to even, and knows no negative zero.
+/// A number with so many decimals. ncu knows no negative zero.
 fn rounded(number: f64, decimals: usize) -> String {
     if number.is_nan() {
         return "nan".to_owned();
     }
-    let size = number.abs();
-    let exact = format!("{size:.100}");
-    let behind = exact.split_once('.').map_or("", |(_, behind)| &behind[decimals..]);
-    let is_half = behind.strip_prefix('5').is_some_and(|rest| rest.bytes().all(|digit| digit == b'0'));
-    let text = format!("{:.decimals$}", if is_half { size.next_up() } else { size });
+    let text = format!("{:.decimals$}", number.abs());
     if number < 0.0 && text.bytes().any(|digit| (b'1'..=b'9').contains(&digit)) { format!("-{text}") } else { text }
 }
 
