@@ -33,23 +33,32 @@ impl Tally {
 pub(crate) fn print_like(printed: &str, unit: &str, value: Option<&Value>) -> Option<String> {
     // ncu multiplies with the reciprocal, which shows where a value lies half-way between two printed ones.
     let scale = 1.0 / units::parse(unit).unwrap_or_else(|| panic!("unit {unit}")).factor;
-    let decimals = printed.rsplit_once('.').map_or(0, |(_, decimals)| decimals.len());
     match value? {
         Value::Text(text) => Some(text.clone()),
-        Value::Unsigned(count) if scale == 1.0 && decimals == 0 => Some(count.to_string()),
-        Value::Unsigned(count) => Some(rounded(*count as f64 * scale, decimals)),
-        Value::Double(number) => Some(rounded(number * scale, decimals)),
-        Value::Float(number) => Some(rounded(f64::from(*number) * scale, decimals)),
+        Value::Unsigned(count) if scale == 1.0 && !printed.contains('.') => Some(count.to_string()),
+        Value::Unsigned(count) => Some(rounded(*count as f64 * scale, printed)),
+        Value::Double(number) => Some(rounded(number * scale, printed)),
+        Value::Float(number) => Some(rounded(f64::from(*number) * scale, printed)),
     }
 }
 
-/// A number with so many decimals. ncu knows no negative zero.
-fn rounded(number: f64, decimals: usize) -> String {
+/// A number with as many decimals as `printed` has. ncu knows no negative zero. A number exactly half-way between two printed ones
+/// may be printed as either: ncu scales with more digits than a double has.
+fn rounded(number: f64, printed: &str) -> String {
     if number.is_nan() {
         return "nan".to_owned();
     }
-    let text = format!("{:.decimals$}", number.abs());
-    if number < 0.0 && text.bytes().any(|digit| (b'1'..=b'9').contains(&digit)) { format!("-{text}") } else { text }
+    let decimals = printed.rsplit_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let size = number.abs();
+    let exact = format!("{size:.100}");
+    let behind = exact.split_once('.').map_or("", |(_, behind)| &behind[decimals..]);
+    let is_half = behind.strip_prefix('5').is_some_and(|rest| rest.bytes().all(|digit| digit == b'0'));
+    let candidates = if is_half { [size.next_down(), size.next_up()] } else { [size; 2] };
+    let [down, up] = candidates.map(|size| {
+        let text = format!("{size:.decimals$}");
+        if number < 0.0 && text.bytes().any(|digit| (b'1'..=b'9').contains(&digit)) { format!("-{text}") } else { text }
+    });
+    if up == printed { up } else { down }
 }
 
 /// A printed number without grouping; anything else as it is.
