@@ -53,12 +53,12 @@ fn rounded(number: f64, printed: &str) -> String {
     let exact = format!("{size:.100}");
     let behind = exact.split_once('.').map_or("", |(_, behind)| &behind[decimals..]);
     let is_half = behind.strip_prefix('5').is_some_and(|rest| rest.bytes().all(|digit| digit == b'0'));
-    let candidates = if is_half { [size.next_down(), size.next_up()] } else { [size; 2] };
-    let [down, up] = candidates.map(|size| {
+    let candidates = if is_half { [size, size.next_up()] } else { [size; 2] };
+    let [even, up] = candidates.map(|size| {
         let text = format!("{size:.decimals$}");
         if number < 0.0 && text.bytes().any(|digit| (b'1'..=b'9').contains(&digit)) { format!("-{text}") } else { text }
     });
-    if up == printed { up } else { down }
+    if up == printed { up } else { even }
 }
 
 /// A printed number without grouping; anything else as it is.
