@@ -23,6 +23,7 @@ pub mod table;
 #[cfg(test)]
 mod testing;
 mod trouble;
+pub mod units;
 
 pub use container::{EntryKind, Process};
 pub use error::Error;

@@ -164,7 +164,7 @@ mod tests {
         };
         let mut data = Vec::new();
         put_bytes(4, b"cubin", &mut data);
-        put_bytes(8, &[file(b"/home/kern.cu", b"ours"), file(b"/usr/include/x.hpp", b"theirs")].concat(), &mut data);
+        put_bytes(8, &[file(b"/src/kern.cu", b"ours"), file(b"/usr/include/x.hpp", b"theirs")].concat(), &mut data);
         let mut dropped = 0;
         let stripped = without_texts(&data, &["kern.cu".to_owned()], &mut dropped).unwrap();
         assert_eq!(dropped, 1);

@@ -7,12 +7,53 @@ use crate::container::EntryKind;
 pub struct Comparison {
     /// Why the two may not be comparable, most serious first.
     pub cautions: Vec<Caution>,
-    /// Kernels that are in both.
+    /// Kernels that are in both, in the order of the first.
     pub pairs: Vec<Pair>,
+    /// Launches and time by whole name, largest change first.
+    pub totals: Vec<NameTotal>,
     /// Kernels that are only in the first, as (id, name).
     pub only_before: Vec<(usize, String)>,
     /// Kernels that are only in the second, as (id, name).
     pub only_after: Vec<(usize, String)>,
+}
+
+/// All launches of one whole name, before and after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameTotal {
+    /// The name.
+    pub name: String,
+    /// Launches in the first report.
+    pub launches_before: u64,
+    /// Launches in the second.
+    pub launches_after: u64,
+    /// Their time in the first; `None` if none of them has one.
+    pub before_ns: Option<u64>,
+    /// Their time in the second.
+    pub after_ns: Option<u64>,
+    /// Launches without a time in the first: they are missing from the sum.
+    pub without_duration_before: u64,
+    /// Launches without a time in the second.
+    pub without_duration_after: u64,
+}
+
+impl NameTotal {
+    pub(super) fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            launches_before: 0,
+            launches_after: 0,
+            before_ns: None,
+            after_ns: None,
+            without_duration_before: 0,
+            without_duration_after: 0,
+        }
+    }
+
+    /// After over before; `None` where one is missing or the first is 0.
+    pub fn ratio(&self) -> Option<f64> {
+        let before = self.before_ns.filter(|&before| before != 0)?;
+        Some(self.after_ns? as f64 / before as f64)
+    }
 }
 
 /// Something that differs between the recordings and moves figures by itself.

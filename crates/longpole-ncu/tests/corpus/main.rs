@@ -1,0 +1,4 @@
+//! Reports against what ncu itself prints for them, and against damage.
+
+mod files;
+mod raw_page;
