@@ -25,6 +25,8 @@ pub struct ComparisonPage<'a> {
     pub comparison: &'a Comparison,
     /// Short names of the pairs, before and after.
     pub names: &'a [(String, String)],
+    /// Short names of the totals.
+    pub total_names: &'a [String],
     /// Rows of the table shown; `None` for all.
     pub limit: Option<usize>,
     /// Pairs shown in full below the table.
@@ -34,7 +36,7 @@ pub struct ComparisonPage<'a> {
 }
 
 /// How a pair was found, in words that say how sure it is; `None` for the usual way.
-pub(crate) const fn matching(by: MatchedBy) -> Option<&'static str> {
+const fn matching(by: MatchedBy) -> Option<&'static str> {
     match by {
         MatchedBy::Name => None,
         MatchedBy::Function => Some("matched by function: other template arguments or parameters"),
@@ -99,7 +101,7 @@ fn overview(page: &ComparisonPage<'_>) -> Option<Table> {
     if page.comparison.pairs.len() <= page.in_full {
         return None;
     }
-    let mut table = views::ncu::pairs(page.comparison, page.names);
+    let mut table = views::ncu::name_totals(&page.comparison.totals, page.total_names);
     table.truncate(page.limit);
     Some(table)
 }

@@ -1,15 +1,14 @@
 //! Tables of two reports beside each other.
 
-use longpole_ncu::compare::{Comparison, Figure, Pair};
+use longpole_ncu::compare::{Comparison, Figure, NameTotal, Pair};
 use longpole_trace::Ns;
 
 use super::super::text;
-use crate::ncu::matching;
 use crate::table::{Column, Kind, Row, Table, Value};
 use crate::units::{bytes, clock, count, decimal, percent, rate, time};
 
 /// A value of a figure with its unit.
-pub fn figure_words(figure: &Figure, value: Option<f64>) -> String {
+pub(crate) fn figure_words(figure: &Figure, value: Option<f64>) -> String {
     let Some(value) = value else { return "–".to_owned() };
     match figure.unit {
         "ns" => time(Ns(value.round() as i64)),
@@ -41,67 +40,54 @@ pub fn figures(figures: &[Figure], heading: &'static str) -> Table {
     table("figures", columns, rows.collect())
 }
 
-fn duration(pair: &Pair) -> (Option<f64>, Option<f64>) {
-    pair.figures.iter().find(|figure| figure.unit == "ns").map_or((None, None), |figure| (figure.before, figure.after))
+fn ns(value: Option<u64>) -> Option<Ns> {
+    value.map(|value| Ns(i64::try_from(value).unwrap_or(i64::MAX)))
 }
 
-fn nanoseconds(value: Option<f64>) -> Option<Ns> {
-    value.map(|value| Ns(value.round() as i64))
-}
-
-/// A row a pair: its time before and after, the largest difference first.
-pub fn pairs(comparison: &Comparison, names: &[(String, String)]) -> Table {
+/// A row a kernel name with the time of all its launches before and after, in the order of the comparison. `names` are the short
+/// forms.
+pub fn name_totals(totals: &[NameTotal], names: &[String]) -> Table {
     let columns = vec![
         Column::new("name", "kernel", Kind::Text).at_least(28),
-        Column::new("before", "before", Kind::Count).droppable(1),
-        Column::new("after", "after", Kind::Count).droppable(2),
+        Column::new("launches_before", "launches before", Kind::Count).droppable(1),
+        Column::new("launches_after", "launches after", Kind::Count).droppable(2),
         Column::new("before_ns", "time before", Kind::Time).in_unit_of("time").droppable(6),
         Column::new("after_ns", "time after", Kind::Time).in_unit_of("time").droppable(7),
         Column::new("delta_ns", "difference", Kind::Time).in_unit_of("time"),
         Column::new("ratio", "after / before", Kind::Number).droppable(5),
-        Column::new("matched_by", "matched by", Kind::Text).droppable(3),
     ];
-    let mut rows: Vec<(i64, Row)> = comparison
-        .pairs
-        .iter()
-        .zip(names)
-        .map(|(pair, (before, after))| {
-            let (was, is) = duration(pair);
-            let (was_ns, is_ns) = (nanoseconds(was), nanoseconds(is));
-            let delta = was_ns.zip(is_ns).map(|(was, is)| Ns(is.get().saturating_sub(was.get())));
-            let ratio = was.zip(is).filter(|(was, _)| *was > 0.0).map(|(was, is)| is / was);
-            let name = if before == after { before.clone() } else { format!("{before} → {after}") };
-            let cells = vec![
-                Value::Text(name),
-                Value::Count(pair.before as u64),
-                Value::Count(pair.after as u64),
-                Value::time(was_ns),
-                Value::time(is_ns),
-                Value::time(delta),
-                Value::number(ratio),
-                text(matching(pair.matched_by).map_or("name", |how| how.split(':').next().unwrap_or(how).trim_start_matches("matched by "))),
-            ];
-            (delta.map_or(0, |delta| delta.get().saturating_abs()), Row::new(cells))
-        })
-        .collect();
-    rows.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
-    let sum = |side: fn((Option<f64>, Option<f64>)) -> Option<f64>| {
-        let times: Option<Vec<i64>> = comparison.pairs.iter().map(|pair| nanoseconds(side(duration(pair))).map(Ns::get)).collect();
-        times.map(|times| Ns(times.into_iter().fold(0, i64::saturating_add)))
-    };
-    let (was, is) = (sum(|times| times.0), sum(|times| times.1));
-    let total = Row::new(vec![
-        super::super::total_label(rows.len(), "pair", "pairs"),
-        Value::Blank,
-        Value::Blank,
-        Value::time(was),
-        Value::time(is),
-        Value::time(was.zip(is).map(|(was, is)| Ns(is.get().saturating_sub(was.get())))),
-        Value::number(was.zip(is).filter(|(was, _)| *was > Ns::ZERO).map(|(was, is)| is.get() as f64 / was.get() as f64)),
-        Value::Blank,
-    ]);
-    let mut table = table("pairs", columns, rows.into_iter().map(|(_, row)| row).collect());
-    table.totals.push(total);
+    // A name without launches on one side took no time there; one whose times were not collected took an unknown time.
+    let side = |launches: u64, time: Option<u64>| if launches == 0 { Some(Ns::ZERO) } else { ns(time) };
+    let delta = |before: Option<Ns>, after: Option<Ns>| before.zip(after).map(|(before, after)| Ns(after.get().saturating_sub(before.get())));
+    let rows = totals.iter().zip(names).map(|(total, name)| {
+        let (before, after) = (side(total.launches_before, total.before_ns), side(total.launches_after, total.after_ns));
+        Row::new(vec![
+            text(name),
+            Value::Count(total.launches_before),
+            Value::Count(total.launches_after),
+            Value::time(before),
+            Value::time(after),
+            Value::time(delta(before, after)),
+            Value::number(total.ratio()),
+        ])
+    });
+    let mut table = table("kernels", columns, rows.collect());
+    let sum = |of: fn(&NameTotal) -> Option<u64>| ns(totals.iter().filter_map(of).reduce(u64::saturating_add));
+    let (before, after) = (sum(|total| total.before_ns), sum(|total| total.after_ns));
+    let ratio = before.zip(after).filter(|(before, _)| *before > Ns::ZERO).map(|(before, after)| after.get() as f64 / before.get() as f64);
+    table.totals.push(Row::new(vec![
+        super::super::total_label(totals.len(), "name", "names"),
+        Value::Count(totals.iter().map(|total| total.launches_before).sum()),
+        Value::Count(totals.iter().map(|total| total.launches_after).sum()),
+        Value::time(before),
+        Value::time(after),
+        Value::time(delta(before, after)),
+        Value::number(ratio),
+    ]));
+    let untimed: u64 = totals.iter().map(|total| total.without_duration_before.saturating_add(total.without_duration_after)).sum();
+    if untimed > 0 {
+        table.notes.push(format!("the time of {} launches was not collected and is in no sum", count(untimed)));
+    }
     table
 }
 

@@ -5,7 +5,8 @@ mod launches;
 mod metrics;
 mod source;
 
-pub use compare::{comparison_rows, figure_words, figures, pairs};
+pub(crate) use compare::figure_words;
+pub use compare::{comparison_rows, figures, name_totals};
 pub use launches::{LaunchRow, TotalRow, families, launches, names};
 pub use metrics::metrics;
 pub use source::{instruction_rows, instructions, lines};
