@@ -1,7 +1,7 @@
 //! ncu's English labels on its details page, and the metrics behind them.
 //!
-//! The reports of the corpus (ncu 2020.3, 2022.4 and 2025.3) carry these labels beside the names. Left out are labels whose metric depends on the version
-//! (`SM Busy`, `Issue Slots Busy` changed from active to elapsed cycles) or on the device (compression in L2).
+//! The reports of the corpus (ncu 2020.3, 2022.4 and 2025.3) carry these labels beside the names. Left out are labels whose metric depends
+//! on the version (`SM Busy`, `Issue Slots Busy` changed from active to elapsed cycles) or on the device (compression in L2).
 
 /// One section.
 pub(super) struct LabelledSection {
@@ -85,10 +85,7 @@ const SECTIONS: &[LabelledSection] = &[
     LabelledSection {
         id: "Nvlink",
         titles: &["NVLink"],
-        labels: &[
-            ("Logical Links", "nvlink__count_logical"),
-            ("Physical Links", "nvlink__count_physical"),
-        ],
+        labels: &[("Logical Links", "nvlink__count_logical"), ("Physical Links", "nvlink__count_physical")],
     },
     LabelledSection {
         id: "Occupancy",

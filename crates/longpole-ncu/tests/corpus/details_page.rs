@@ -6,14 +6,14 @@ use crate::files;
 use crate::raw_page::{Tally, plain, print_like};
 
 /// A percentage as ncu prints an estimate: four significant digits, without zeros behind.
-fn estimate(percent: f64) -> String {
+pub(crate) fn estimate(percent: f64) -> String {
     let places = 3 - percent.abs().log10().floor().max(-5.0) as i32;
     let text = format!("{percent:.*}", places.clamp(0, 10) as usize);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
 /// A text without the addresses that ncu prints behind the labels of links.
-fn without_addresses(text: &str) -> String {
+pub(crate) fn without_addresses(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
     while let Some((before, link)) = rest.split_once(" (https://") {

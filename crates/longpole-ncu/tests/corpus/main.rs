@@ -5,4 +5,5 @@ mod eras;
 mod files;
 mod raw_page;
 mod source_page;
+mod tables;
 mod unit_names;
