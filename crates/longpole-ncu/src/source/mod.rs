@@ -12,9 +12,9 @@ pub mod sass;
 mod view;
 
 pub use cubin::{Cubin, CubinError, Function, INSTRUCTION_BYTES, SmVersion};
-pub use lines::{LineTable, Location};
-pub use nvdisasm::Disassembly;
-pub use view::{InstructionRow, LineRow, Note, Producer, SampleRow, SourceInput, SourceView, StallCount, Totals, source_view};
+pub use lines::{LineTable, Location, SourceLine};
+pub use nvdisasm::{Disassembly, raw_architecture};
+pub use view::{FileLine, InstructionRow, LineRow, Note, Producer, SampleRow, SourceInput, SourceView, StallCount, Totals, source_view};
 
 #[cfg(test)]
 mod tests;
