@@ -7,7 +7,7 @@
 //! The bytes come from an untrusted file. `object` checks every offset; what it does not know (that a symbol lies inside its section)
 //! is checked here, and every list is bounded by the size of the file.
 
-use object::read::elf::{ElfFile64, ElfSection64};
+use object::read::elf::{ElfFile64, ElfSection64, ElfSymbol64};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, SymbolKind};
 use thiserror::Error;
 
@@ -65,6 +65,8 @@ pub struct Function<'data> {
     pub section_offset: u64,
     /// Length of the code, bytes, padding included.
     pub size_bytes: u64,
+    /// Where the function was loaded, if the report keeps the cubin as it was in memory: reports of 2020 give symbols this address.
+    pub load_address: Option<u64>,
 }
 
 /// A parsed cubin that borrows the bytes of the report.
@@ -116,6 +118,17 @@ impl<'data> Cubin<'data> {
         section.data().ok()?.get(start..start.checked_add(size)?)
     }
 
+    /// Where a symbol lies in its section. In a cubin kept as it was in memory, the symbol of a kernel holds the load address instead,
+    /// and the kernel begins the section that bears its name.
+    pub(super) fn offset_in_section(&self, symbol: &ElfSymbol64<'data, '_, Endianness>) -> Option<u64> {
+        let section = self.file.section_by_index(symbol.section_index()?).ok()?;
+        if symbol.address() < section.size() {
+            return Some(symbol.address());
+        }
+        let named_after = section.name_bytes().ok()?.strip_prefix(b".text.")?;
+        (named_after == symbol.name_bytes().ok()?).then_some(0)
+    }
+
     fn function_symbols(&self) -> impl Iterator<Item = Function<'data>> + '_ {
         self.file.symbols().filter_map(|symbol| {
             if symbol.kind() != SymbolKind::Text {
@@ -123,14 +136,16 @@ impl<'data> Cubin<'data> {
             }
             let section_index = symbol.section_index()?;
             let section = self.file.section_by_index(section_index).ok()?;
-            let size_bytes = size_in_section(&section, symbol.address(), symbol.size())?;
+            let section_offset = self.offset_in_section(&symbol)?;
+            let size_bytes = size_in_section(&section, section_offset, symbol.size())?;
             let name = std::str::from_utf8(symbol.name_bytes().ok()?).ok()?;
             Some(Function {
                 name,
                 symbol_index: symbol.index().0,
                 section_index: section_index.0,
-                section_offset: symbol.address(),
+                section_offset,
                 size_bytes,
+                load_address: (symbol.address() != section_offset).then(|| symbol.address()),
             })
         })
     }
@@ -140,7 +155,14 @@ impl<'data> Cubin<'data> {
         self.file.sections().find_map(|section| {
             let name = std::str::from_utf8(section.name_bytes().ok()?).ok()?.strip_prefix(".text.")?;
             let size_bytes = size_in_section(&section, 0, 0)?;
-            (name == mangled).then(|| Function { name, symbol_index: 0, section_index: section.index().0, section_offset: 0, size_bytes })
+            (name == mangled).then(|| Function {
+                name,
+                symbol_index: 0,
+                section_index: section.index().0,
+                section_offset: 0,
+                size_bytes,
+                load_address: None,
+            })
         })
     }
 }

@@ -5,15 +5,15 @@
 //! users carry a mask of the scoreboards they wait for. So the instruction waited for is the last writer of a register the stalled one
 //! reads, provided that writer set a scoreboard in the mask and nothing in between has already waited for it.
 //!
-//! The walk goes backward over fall-through and direct branches, so a loop body is entered from its end too. It is bounded, and where it
-//! finds nothing that fits both registers and scoreboards it says nothing. Not followed: indirect jumps, calls, values that travel
-//! through operations whose registers are not known (`HGMMA`), and waits without a register (a barrier behind stores).
+//! The walk goes backward over fall-through and direct branches, so a loop body is entered from its end too. It is bounded. Where no register
+//! explains a wait, the instruction that set the awaited scoreboard last is named, and the relation says so; where there is none, nothing is. Not followed: indirect jumps, calls, values that travel
+//! through operations whose registers are not known (`HGMMA`).
 
 use super::cubin::SmVersion;
-use super::sass::{Instruction, RegisterFile, Registers, Unit, decode_all};
-use std::collections::{HashSet, VecDeque};
+use super::sass::{Instruction, RegisterFile, RegisterRange, Registers, Unit, decode_all};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 
-/// Steps of one backward walk. The longest loop bodies seen have a few thousand instructions.
+/// Steps of one backward walk, repeated visits counted. The longest loop bodies seen have a few thousand instructions.
 const STEPS_PER_REGISTER: usize = 8192;
 
 /// Steps of all walks for one instruction.
@@ -28,6 +28,8 @@ pub enum Relation {
     OperandsRead,
     /// For a group of asynchronous copies it belongs to.
     CopyGroup,
+    /// For the scoreboard it sets, without a register that says why: jumps and barriers wait like this for what was begun before.
+    Scoreboard,
 }
 
 /// An instruction that another one waits for.
@@ -78,99 +80,107 @@ impl Program {
     /// What an instruction waits for, nearest first. Empty where that is not certain.
     pub fn dependencies(&self, index: usize) -> Vec<Dependency> {
         let Some(instruction) = self.instructions.get(index) else { return Vec::new() };
-        if let Some(scoreboard) = instruction.waits_for_scoreboard_count() {
-            return self.copy_group(index, scoreboard);
+        if let Some((scoreboard, left)) = instruction.waits_for_scoreboard_count() {
+            return self.copy_group(index, scoreboard, left);
         }
         let wait = instruction.control().wait_mask;
-        let Some(registers) = self.registers.get(index).and_then(Option::as_ref) else { return Vec::new() };
         let mut found = Vec::new();
         if wait == 0 {
             return found;
         }
         let mut budget = STEPS_PER_INSTRUCTION;
-        let mut seen = HashSet::new();
-        for register in registers.reads.iter().flat_map(super::sass::RegisterRange::iter) {
-            if seen.insert(register) {
-                self.walk(index, register, Relation::Value, wait, &mut budget, &mut found);
+        if let Some(registers) = self.registers.get(index).and_then(Option::as_ref) {
+            let each = |ranges: &[RegisterRange]| ranges.iter().flat_map(RegisterRange::iter).collect::<BTreeSet<_>>();
+            for register in each(&registers.reads) {
+                self.walk(index, Search::Value(register), wait, &mut budget, &mut found);
+            }
+            for register in each(&registers.writes) {
+                self.walk(index, Search::OperandsRead(register), wait, &mut budget, &mut found);
             }
         }
-        seen.clear();
-        for register in registers.writes.iter().flat_map(super::sass::RegisterRange::iter) {
-            if seen.insert(register) {
-                self.walk(index, register, Relation::OperandsRead, wait, &mut budget, &mut found);
-            }
+        if found.is_empty() {
+            self.walk(index, Search::Scoreboard, wait, &mut budget, &mut found);
         }
         found.sort_by_key(|dependency| (dependency.relation, dependency.distance, dependency.index));
         found.dedup_by_key(|dependency| (dependency.relation, dependency.index));
         found
     }
 
-    /// Goes back from an instruction to those that set an awaited scoreboard on behalf of one register.
-    fn walk(
-        &self,
-        from: usize,
-        register: (RegisterFile, u8),
-        relation: Relation,
-        wait: u8,
-        budget: &mut usize,
-        found: &mut Vec<Dependency>,
-    ) {
+    /// Goes back from an instruction to those that set an awaited scoreboard, on behalf of one register if one is given.
+    fn walk(&self, from: usize, search: Search, wait: u8, budget: &mut usize, found: &mut Vec<Dependency>) {
         // The scoreboards that something on the way has already waited for are part of the state: what set them earlier is done.
         let mut queue = VecDeque::from([(from, 0_u8, 0_usize)]);
         let mut visited = HashSet::new();
         let mut steps = STEPS_PER_REGISTER.min(*budget);
         while let Some((at, drained, distance)) = queue.pop_front() {
             for index in self.predecessors(at) {
-                if steps == 0 || !visited.insert((index, drained)) {
-                    continue;
+                if steps == 0 {
+                    return;
                 }
                 steps -= 1;
                 *budget -= 1;
-                let Some(instruction) = self.instructions.get(index) else { continue };
-                let control = instruction.control();
-                let registers = self.registers.get(index).and_then(Option::as_ref);
-                let writes = registers.is_some_and(|registers| contains(&registers.writes, register));
-                let (touches, scoreboard) = match relation {
-                    Relation::Value | Relation::CopyGroup => (writes, control.write_scoreboard),
-                    Relation::OperandsRead => {
-                        (registers.is_some_and(|registers| contains(&registers.reads, register)), control.read_scoreboard)
-                    }
-                };
-                if touches
-                    && scoreboard.is_some_and(|number| (wait & !drained) >> number & 1 == 1)
-                    && let Some(unit) = instruction.unit()
-                {
-                    found.push(Dependency { index, relation, unit, distance });
-                }
-                // A write under a predicate may leave the older value in place.
-                if writes && relation == Relation::Value && instruction.guard().predicate.is_none() {
+                if !visited.insert((index, drained)) {
                     continue;
                 }
+                let Some(instruction) = self.instructions.get(index) else { continue };
+                let control = instruction.control();
+                let guard = instruction.guard();
+                let registers = self.registers.get(index).and_then(Option::as_ref).filter(|_| !guard.is_never());
+                let (touches, scoreboards) = match search {
+                    Search::Value(register) => {
+                        (registers.is_some_and(|registers| contains(&registers.writes, register)), [control.write_scoreboard, None])
+                    }
+                    Search::OperandsRead(register) => {
+                        (registers.is_some_and(|registers| contains(&registers.reads, register)), [control.read_scoreboard, None])
+                    }
+                    Search::Scoreboard => (true, [control.write_scoreboard, control.read_scoreboard]),
+                };
+                let awaited = scoreboards.iter().flatten().any(|&number| (wait & !drained) >> number & 1 == 1);
+                if touches
+                    && awaited
+                    && let Some(unit) = instruction.unit()
+                {
+                    found.push(Dependency { index, relation: search.relation(), unit, distance });
+                }
+                // A write under a predicate may leave the older value in place. Of scoreboards alone, the latest to be set is enough.
+                let ends = match search {
+                    Search::Value(_) => touches && guard.is_always(),
+                    Search::OperandsRead(_) => false,
+                    Search::Scoreboard => awaited,
+                };
                 let drained = drained | (control.wait_mask & wait);
-                if drained != wait {
+                if !ends && drained != wait {
                     queue.push_back((index, drained, distance + 1));
                 }
             }
         }
     }
 
-    /// The copies behind `DEPBAR.LE SBn`: `LDGDEPBAR` ties the copies issued before it to a scoreboard.
-    fn copy_group(&self, from: usize, scoreboard: u8) -> Vec<Dependency> {
+    /// The copies behind `DEPBAR.LE SBn, left`: every `LDGDEPBAR` closes a group of the copies issued before it, and groups end in
+    /// order, so the one waited for is the latest but `left`.
+    fn copy_group(&self, from: usize, scoreboard: u8, left: u8) -> Vec<Dependency> {
         let closes_group = |instruction: &Instruction| {
             instruction.mnemonic() == Some("LDGDEPBAR") && instruction.control().write_scoreboard == Some(scoreboard)
         };
-        let Some((group, to_group)) = self.nearest(from, closes_group) else { return Vec::new() };
-        let Some((index, to_copy)) = self.nearest(group, |instruction| instruction.mnemonic() == Some("LDGSTS")) else { return Vec::new() };
-        vec![Dependency { index, relation: Relation::CopyGroup, unit: Unit::AsyncCopy, distance: to_group + to_copy + 1 }]
+        let (mut at, mut distance) = (from, 0);
+        for _ in 0..=left {
+            let Some((group, between)) = self.nearest(at, closes_group) else { return Vec::new() };
+            at = group;
+            distance += between + 1;
+        }
+        let Some((index, between)) = self.nearest(at, |instruction| instruction.mnemonic() == Some("LDGSTS")) else { return Vec::new() };
+        vec![Dependency { index, relation: Relation::CopyGroup, unit: Unit::AsyncCopy, distance: distance + between }]
     }
 
     /// The nearest instruction backward that fits, with the number of instructions between.
     fn nearest(&self, from: usize, fits: impl Fn(&Instruction) -> bool) -> Option<(usize, usize)> {
         let mut queue = VecDeque::from([(from, 0_usize)]);
         let mut visited = HashSet::new();
+        let mut steps = STEPS_PER_REGISTER;
         while let Some((at, distance)) = queue.pop_front() {
             for index in self.predecessors(at) {
-                if visited.len() >= STEPS_PER_REGISTER || !visited.insert(index) {
+                steps = steps.checked_sub(1)?;
+                if !visited.insert(index) {
                     continue;
                 }
                 if self.instructions.get(index).is_some_and(&fits) {
@@ -189,6 +199,27 @@ impl Program {
     }
 }
 
-fn contains(ranges: &[super::sass::RegisterRange], (file, number): (RegisterFile, u8)) -> bool {
+/// What a backward walk looks for.
+#[derive(Debug, Clone, Copy)]
+enum Search {
+    /// The last writers of a register.
+    Value((RegisterFile, u8)),
+    /// Readers of a register that have not read it yet.
+    OperandsRead((RegisterFile, u8)),
+    /// Whatever set the scoreboard last.
+    Scoreboard,
+}
+
+impl Search {
+    const fn relation(self) -> Relation {
+        match self {
+            Self::Value(_) => Relation::Value,
+            Self::OperandsRead(_) => Relation::OperandsRead,
+            Self::Scoreboard => Relation::Scoreboard,
+        }
+    }
+}
+
+fn contains(ranges: &[RegisterRange], (file, number): (RegisterFile, u8)) -> bool {
     ranges.iter().any(|range| range.contains(file, number))
 }

@@ -3,37 +3,72 @@
 //! Facts checked on cubins of CUDA 11 to 13: DWARF 2, minimum instruction length 1, one sequence a function. The operand of
 //! DW_LNE_set_address is 0 in the file and gets its meaning from `.rel.debug_line` or `.rela.debug_line` (type 2, symbol = the function):
 //! without it all kernels collapse onto address 0. Here each code section is given a range of addresses of its own, so that one pass
-//! over the table can tell functions apart. Extended opcode 0x90 (NVIDIA's record of an inlined call) is skipped by its length: the row
-//! that follows already names the line the code was written on.
+//! over the table can tell functions apart.
 //!
-//! The input is untrusted: `gimli` bounds every read, and rows are kept only for the function asked for.
+//! Extended opcode 0x90 is NVIDIA's record of an inlined call: two LEB128 numbers, of which the first is the row (counted from 1 over the
+//! sequence) that holds the call, 0 for none; the second is the callee's name in `.debug_str`. It holds for the rows that follow. A row names the
+//! line the code was written on, in a header as often as not; the outermost call is the line of the kernel's own source that it serves.
+//!
+//! The input is untrusted: `gimli` bounds every read, and what is kept is bounded by the size of the section.
 
 use super::cubin::{Cubin, Function};
-use gimli::{AttributeValue, DebugLine, DebugLineOffset, EndianSlice, LineProgramHeader, LittleEndian, Reader as _, SectionId};
+use gimli::{
+    AttributeValue, DebugLine, DebugLineOffset, EndianSlice, IncompleteLineProgram, LineInstruction, LineProgramHeader, LineRow,
+    LittleEndian, Reader as _, SectionId,
+};
 use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget};
 use std::collections::HashMap;
 
-/// `R_CUDA_64`: the 64-bit address of a symbol. The only type seen in `.rel.debug_line` and `.rela.debug_line`.
+/// The type of relocation for the 64-bit address of a symbol, the only one seen in `.rel.debug_line` and `.rela.debug_line`.
 const RELOCATION_ADDRESS_64: u32 = 2;
 
 /// Bits of a made-up address that hold the offset in a section. A cubin section never reaches a terabyte.
 const SECTION_SHIFT: u32 = 40;
 
-/// A place in a source file.
+/// NVIDIA's extended opcode for an inlined call.
+const INLINED_CALL: u8 = 0x90;
+
+/// Rows kept of one function. The largest kernels seen have some ten thousand; a table of zeros would have one a byte.
+const MAX_ROWS: usize = 1 << 21;
+
+type Slice<'a> = EndianSlice<'a, LittleEndian>;
+
+/// A line of a source file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Location<'table> {
+pub struct SourceLine<'table> {
     /// Path as the compiler wrote it, directory included.
     pub file: &'table str,
     /// Line, from 1.
     pub line: u32,
 }
 
+/// Where an instruction comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Location<'table> {
+    /// The line the code was written on.
+    pub written: SourceLine<'table>,
+    /// The outermost call that brought it in, where it was inlined: a line of the kernel itself.
+    pub called_from: Option<SourceLine<'table>>,
+}
+
+/// File index and line.
+type Place = (usize, u32);
+
+/// A run of instructions from one place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Run {
+    start: u64,
+    /// `None` where the table says "no line".
+    written: Option<Place>,
+    called_from: Option<Place>,
+}
+
 /// The line table of one function, addresses relative to its start.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LineTable {
     files: Vec<String>,
-    /// Start of a run of instructions, with the place they come from, by ascending start; `None` where the table says "no line".
-    runs: Vec<(u64, Option<(usize, u32)>)>,
+    /// By ascending start.
+    runs: Vec<Run>,
     size_bytes: u64,
 }
 
@@ -52,13 +87,7 @@ impl LineTable {
             let Some(next) = program.header().unit_length().checked_add(length_field).and_then(|length| offset.checked_add(length)) else {
                 break;
             };
-            builder.start_unit();
-            let mut rows = program.rows();
-            // A broken row ends the unit; what was read before it stays.
-            while let Ok(Some((header, row))) = rows.next_row() {
-                let place = row.line().map(|line| (row.file_index(), u32::try_from(line.get()).unwrap_or(u32::MAX)));
-                builder.add(row.address(), row.end_sequence(), place, header, &strings);
-            }
+            builder.unit(program, &strings);
             offset = next;
         }
         builder.finish()
@@ -69,15 +98,25 @@ impl LineTable {
         if address >= self.size_bytes {
             return None;
         }
-        let after = self.runs.partition_point(|&(start, _)| start <= address);
-        let (file, line) = self.runs.get(after.checked_sub(1)?)?.1?;
-        Some(Location { file: self.files.get(file)?, line })
+        let after = self.runs.partition_point(|run| run.start <= address);
+        let run = self.runs.get(after.checked_sub(1)?)?;
+        let named = |(file, line): Place| Some(SourceLine { file: self.files.get(file)?, line });
+        Some(Location { written: named(run.written?)?, called_from: run.called_from.and_then(named) })
     }
 
     /// All source files that some instruction of the function comes from.
     pub fn files(&self) -> &[String] {
         &self.files
     }
+}
+
+/// A row of the present sequence: a later one may name it as its call.
+#[derive(Clone, Copy)]
+struct TableRow {
+    file: u64,
+    line: u32,
+    /// Index of the row with the outermost call that brought it in.
+    outermost: Option<usize>,
 }
 
 /// Collects the rows of one function out of the rows of the whole file.
@@ -87,10 +126,7 @@ struct Builder {
     size_bytes: u64,
     files: Vec<String>,
     file_numbers: HashMap<String, usize>,
-    /// Number of a file within the present unit -> index in `files`.
-    unit_files: HashMap<u64, Option<usize>>,
-    /// Rows by address and order of appearance.
-    rows: Vec<(u64, Option<(usize, u32)>)>,
+    runs: Vec<Run>,
 }
 
 impl Builder {
@@ -100,76 +136,85 @@ impl Builder {
             size_bytes: function.size_bytes,
             files: Vec::new(),
             file_numbers: HashMap::new(),
-            unit_files: HashMap::new(),
-            rows: Vec::new(),
+            runs: Vec::new(),
         }
     }
 
-    fn start_unit(&mut self) {
-        self.unit_files.clear();
+    /// Runs one line program. A broken instruction ends it; what was read before stays.
+    fn unit(&mut self, mut program: IncompleteLineProgram<Slice<'_>>, strings: &Strings<'_>) {
+        let header = program.header().clone();
+        let mut instructions = header.instructions();
+        let mut row = LineRow::new(&header);
+        let mut rows: Vec<TableRow> = Vec::new();
+        let mut context = 0;
+        // File number of this unit -> index in `files`.
+        let mut unit_files = HashMap::new();
+        while let Ok(Some(instruction)) = instructions.next_instruction(&header) {
+            if let LineInstruction::UnknownExtended(opcode, mut operands) = instruction {
+                if opcode.0 == INLINED_CALL {
+                    context = operands.read_uleb128().ok().and_then(|number| usize::try_from(number).ok()).unwrap_or(0);
+                }
+                continue;
+            }
+            if rows.len().max(self.runs.len()) >= MAX_ROWS {
+                break;
+            }
+            match row.execute(instruction, &mut program) {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err(_) => break,
+            }
+            let line = row.line().map(|line| u32::try_from(line.get()).unwrap_or(u32::MAX));
+            if !row.end_sequence() {
+                // The call's own outermost call was found when its row was read; a number that names no earlier row means nothing.
+                let call = context.checked_sub(1).and_then(|index| Some(rows.get(index)?.outermost.unwrap_or(index)));
+                rows.push(TableRow { file: row.file_index(), line: line.unwrap_or(0), outermost: call });
+            }
+            if let Some(start) = self.covers(row.address()) {
+                let mut place = |row: &TableRow| {
+                    let known = unit_files.entry(row.file).or_insert_with(|| self.file(row.file, &header, strings));
+                    known.filter(|_| row.line > 0).map(|file| (file, row.line))
+                };
+                let last = if row.end_sequence() { None } else { rows.last() };
+                let written = last.and_then(&mut place);
+                let called_from = last.and_then(|row| rows.get(row.outermost?)).and_then(&mut place);
+                self.runs.push(Run { start, written, called_from });
+            }
+            if row.end_sequence() {
+                rows.clear();
+                context = 0;
+            }
+            row.reset(&header);
+        }
     }
 
-    fn add(
-        &mut self,
-        address: u64,
-        end: bool,
-        place: Option<(u64, u32)>,
-        header: &LineProgramHeader<EndianSlice<'_, LittleEndian>>,
-        strings: &Strings<'_>,
-    ) {
-        let Some(relative) = address.checked_sub(self.start) else { return self.add_before(address, end, place, header, strings) };
-        // The end of a sequence may stand one byte behind the function.
-        if relative >= self.size_bytes {
-            return;
-        }
-        let place = if end { None } else { place.and_then(|(file, line)| Some((self.file(file, header, strings)?, line))) };
-        self.rows.push((relative, place));
-    }
-
-    /// A row ahead of a function inside a shared section: it may cover the function's first instructions.
-    fn add_before(
-        &mut self,
-        address: u64,
-        end: bool,
-        place: Option<(u64, u32)>,
-        header: &LineProgramHeader<EndianSlice<'_, LittleEndian>>,
-        strings: &Strings<'_>,
-    ) {
-        if address >> SECTION_SHIFT != self.start >> SECTION_SHIFT {
-            return;
-        }
-        let place = if end { None } else { place.and_then(|(file, line)| Some((self.file(file, header, strings)?, line))) };
-        match self.rows.last_mut() {
-            Some(last) if last.0 == 0 => last.1 = place,
-            _ => self.rows.push((0, place)),
+    /// Where in the function a row's address lies. A row ahead of it in the same section may cover its first instructions.
+    fn covers(&self, address: u64) -> Option<u64> {
+        match address.checked_sub(self.start) {
+            Some(relative) => (relative < self.size_bytes).then_some(relative),
+            None => (address >> SECTION_SHIFT == self.start >> SECTION_SHIFT).then_some(0),
         }
     }
 
-    fn file(&mut self, number: u64, header: &LineProgramHeader<EndianSlice<'_, LittleEndian>>, strings: &Strings<'_>) -> Option<usize> {
-        if let Some(&known) = self.unit_files.get(&number) {
-            return known;
-        }
-        let index = path(number, header, strings).map(|path| {
-            *self.file_numbers.entry(path).or_insert_with_key(|path| {
-                self.files.push(path.clone());
-                self.files.len() - 1
-            })
-        });
-        self.unit_files.insert(number, index);
-        index
+    fn file(&mut self, number: u64, header: &LineProgramHeader<Slice<'_>>, strings: &Strings<'_>) -> Option<usize> {
+        let path = path(number, header, strings)?;
+        Some(*self.file_numbers.entry(path).or_insert_with_key(|path| {
+            self.files.push(path.clone());
+            self.files.len() - 1
+        }))
     }
 
     fn finish(mut self) -> Option<LineTable> {
         // Stable: of several rows for one address the last counts, as it does for a debugger.
-        self.rows.sort_by_key(|&(address, _)| address);
-        let mut runs: Vec<(u64, Option<(usize, u32)>)> = Vec::with_capacity(self.rows.len());
-        for (address, place) in self.rows {
+        self.runs.sort_by_key(|run| run.start);
+        let mut runs: Vec<Run> = Vec::with_capacity(self.runs.len());
+        for run in self.runs {
             match runs.last_mut() {
-                Some(last) if last.0 == address => last.1 = place,
-                _ => runs.push((address, place)),
+                Some(last) if last.start == run.start => *last = run,
+                _ => runs.push(run),
             }
         }
-        runs.iter().any(|(_, place)| place.is_some()).then_some(LineTable { files: self.files, runs, size_bytes: self.size_bytes })
+        runs.iter().any(|run| run.written.is_some()).then_some(LineTable { files: self.files, runs, size_bytes: self.size_bytes })
     }
 }
 
@@ -185,7 +230,7 @@ impl<'data> Strings<'data> {
         Self { debug_str: section(SectionId::DebugStr), debug_line_str: section(SectionId::DebugLineStr) }
     }
 
-    fn text(&self, value: AttributeValue<EndianSlice<'_, LittleEndian>>) -> Option<String> {
+    fn text(&self, value: AttributeValue<Slice<'_>>) -> Option<String> {
         let from = |section: &'data [u8], offset: usize| {
             let mut rest = EndianSlice::new(section.get(offset..)?, LittleEndian);
             Some(rest.read_null_terminated_slice().ok()?.slice())
@@ -201,7 +246,7 @@ impl<'data> Strings<'data> {
 }
 
 /// Whole path of a file of the table. A directory the table leaves out (the compiler's working directory) stays out.
-fn path(number: u64, header: &LineProgramHeader<EndianSlice<'_, LittleEndian>>, strings: &Strings<'_>) -> Option<String> {
+fn path(number: u64, header: &LineProgramHeader<Slice<'_>>, strings: &Strings<'_>) -> Option<String> {
     let file = header.file(number)?;
     let name = strings.text(file.path_name())?;
     if name.starts_with('/') {
@@ -232,11 +277,12 @@ fn relocated(cubin: &Cubin<'_>) -> Option<Vec<u8>> {
         let RelocationTarget::Symbol(symbol) = relocation.target() else { continue };
         let Ok(symbol) = cubin.file.symbol_by_index(symbol) else { continue };
         let Some(symbol_section) = symbol.section_index() else { continue };
+        let Some(in_section) = cubin.offset_in_section(&symbol) else { continue };
         let Some(target) = usize::try_from(offset).ok().and_then(|start| data.get_mut(start..start.checked_add(8)?)) else { continue };
         let Ok(operand) = <[u8; 8]>::try_from(&*target) else { continue };
         // `.rel` keeps the addend in the place it patches, `.rela` in the relocation.
         let implicit = if relocation.has_implicit_addend() { u64::from_le_bytes(operand) } else { 0 };
-        let within = symbol.address().wrapping_add_signed(relocation.addend()).wrapping_add(implicit);
+        let within = in_section.wrapping_add_signed(relocation.addend()).wrapping_add(implicit);
         target.copy_from_slice(&(section_base(symbol_section.0) | (within & ((1 << SECTION_SHIFT) - 1))).to_le_bytes());
     }
     Some(data)

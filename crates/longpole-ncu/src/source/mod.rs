@@ -13,10 +13,10 @@ pub mod sass;
 mod view;
 
 pub use cubin::{Cubin, CubinError, Function, INSTRUCTION_BYTES, SmVersion};
-pub use lines::{LineTable, Location};
-pub use nvdisasm::Disassembly;
+pub use lines::{LineTable, Location, SourceLine};
+pub use nvdisasm::{Disassembly, raw_architecture};
 pub use of_report::{sample_rows, selection, view_of};
-pub use view::{InstructionRow, LineRow, Note, Producer, SampleRow, SourceInput, SourceView, StallCount, Totals, source_view};
+pub use view::{FileLine, InstructionRow, LineRow, Note, Producer, SampleRow, SourceInput, SourceView, StallCount, Totals, source_view};
 
 #[cfg(test)]
 mod tests;

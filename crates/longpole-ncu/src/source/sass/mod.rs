@@ -135,6 +135,18 @@ pub struct Guard {
     pub negated: bool,
 }
 
+impl Guard {
+    /// Runs whatever the predicates say.
+    pub const fn is_always(self) -> bool {
+        self.predicate.is_none() && !self.negated
+    }
+
+    /// Never runs: `@!PT` makes a placeholder of an instruction.
+    pub const fn is_never(self) -> bool {
+        self.predicate.is_none() && self.negated
+    }
+}
+
 /// The scheduling bits the compiler wrote into an instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Control {
@@ -162,7 +174,7 @@ impl Instruction {
     /// Looks an instruction up. It never fails: what is unknown stays unknown.
     pub fn decode(bytes: [u8; 16], sm: SmVersion) -> Self {
         let bits = u128::from_le_bytes(bytes);
-        Self { bits, sm, operation: opcodes::find((bits & 0xfff) as u16) }
+        Self { bits, sm, operation: opcodes::find((bits & 0xfff) as u16, sm.major) }
     }
 
     /// Bits 0 to 11.
@@ -204,7 +216,7 @@ impl Instruction {
     pub fn ends_block(&self) -> bool {
         let Some(operation) = self.operation else { return false };
         // A second predicate in bits 87 to 90 can hold a jump or exit back just as the guard does.
-        let always = self.guard() == Guard { predicate: None, negated: false } && self.field(87, 4) == 7;
+        let always = self.guard().is_always() && self.field(87, 4) == 7;
         match operation.mnemonic {
             "BRA" => always && self.field(9, 3) == 4 && !self.is_divergence_branch(),
             "EXIT" | "BRX" | "RET" | "KILL" => always,
@@ -231,9 +243,11 @@ impl Instruction {
         registers::of(self, self.operation?)
     }
 
-    /// `DEPBAR.LE SBn, count`: the scoreboard it waits on until at most a count of operations is left.
-    pub fn waits_for_scoreboard_count(&self) -> Option<u8> {
-        (self.operation?.mnemonic == "DEPBAR").then(|| self.field(44, 3) as u8).filter(|&number| number < 6)
+    /// `DEPBAR.LE SBn, count`: the scoreboard it waits on, and how many operations may be left when it goes on.
+    pub fn waits_for_scoreboard_count(&self) -> Option<(u8, u8)> {
+        // Bit 47 is set for "at most"; nothing else has been seen.
+        let counts = self.operation?.mnemonic == "DEPBAR" && self.bit(47);
+        counts.then(|| (self.field(44, 3) as u8, self.field(38, 6) as u8)).filter(|&(scoreboard, _)| scoreboard < 6)
     }
 
     /// `BRA.DIV`, taken only when the warp has split: bits 32 and 33 hold the condition.

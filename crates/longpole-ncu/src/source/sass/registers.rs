@@ -14,16 +14,14 @@ const RZ: u8 = 255;
 /// Number of the predicate that is always true.
 const PT: u8 = 7;
 
-/// Modifier bits 72 to 79 of `HMMA.16816` with 32-bit accumulators, the one shape whose register counts were checked.
-const HMMA_16816_F32: u64 = 0x18;
-
 pub(super) fn of(instruction: &Instruction, operation: &Operation) -> Option<Registers> {
     let mut collected = Collected { instruction, registers: Registers::default() };
     let is_uniform = match operation.shape {
         Shape::Unknown => return None,
         Shape::Plain => false,
         Shape::Alu { destination, a, b, c } => {
-            collected.alu(RegisterFile::General, [destination, a, b, c]);
+            let factor = if is_wide(instruction, operation) { 2 } else { 1 };
+            collected.alu(RegisterFile::General, [destination, a, b, c].map(|count| count * factor));
             false
         }
         Shape::UniformAlu { destination, a, b, c } => {
@@ -31,7 +29,8 @@ pub(super) fn of(instruction: &Instruction, operation: &Operation) -> Option<Reg
             true
         }
         Shape::Compare { a, b } => {
-            collected.alu(RegisterFile::General, [0, a, b, 0]);
+            let factor = if is_wide(instruction, operation) { 2 } else { 1 };
+            collected.alu(RegisterFile::General, [0, a * factor, b * factor, 0]);
             collected.write(RegisterFile::Predicate, 81, 1);
             collected.write(RegisterFile::Predicate, 84, 1);
             false
@@ -47,12 +46,28 @@ pub(super) fn of(instruction: &Instruction, operation: &Operation) -> Option<Reg
             collected.alu(if uniform { RegisterFile::Uniform } else { RegisterFile::General }, [1, 1, 1, third]);
             uniform
         }
+        Shape::Lop { uniform } => {
+            let (file, predicates) = if uniform {
+                (RegisterFile::Uniform, RegisterFile::UniformPredicate)
+            } else {
+                (RegisterFile::General, RegisterFile::Predicate)
+            };
+            collected.alu(file, [1, 1, 1, 1]);
+            collected.write(predicates, 81, 1);
+            uniform
+        }
+        Shape::Branch => {
+            if instruction.is_divergence_branch() {
+                collected.read(RegisterFile::Uniform, 24, 1);
+            }
+            false
+        }
         Shape::Shuffle => {
             collected.shuffle();
             false
         }
-        Shape::Hmma => {
-            let [accumulator, a, b] = if instruction.field(72, 8) == HMMA_16816_F32 { [4, 4, 2] } else { [1, 1, 1] };
+        Shape::Tensor => {
+            let [accumulator, a, b] = tensor_registers(instruction, operation);
             collected.write(RegisterFile::General, 16, accumulator);
             collected.read(RegisterFile::General, 24, a);
             collected.read(RegisterFile::General, 32, b);
@@ -63,7 +78,9 @@ pub(super) fn of(instruction: &Instruction, operation: &Operation) -> Option<Reg
             for field in fields {
                 collected.field(*field);
             }
-            fields.iter().any(|field| field.written && field.kind == FieldKind::Uniform) && operation.mnemonic.starts_with('U')
+            // Uniform operations run under a uniform predicate; moves into the uniform file from elsewhere do not.
+            fields.iter().any(|field| field.written && field.kind == FieldKind::Uniform)
+                && (operation.mnemonic.starts_with('U') || operation.mnemonic == "LDCU")
         }
     };
     if let Some(number) = instruction.guard().predicate {
@@ -71,6 +88,41 @@ pub(super) fn of(instruction: &Instruction, operation: &Operation) -> Option<Reg
         collected.registers.reads.push(RegisterRange { file, first: number, count: 1 });
     }
     Some(collected.registers)
+}
+
+/// Registers a thread gives for accumulator, a and b of a matrix multiply. One each for shapes that were not checked.
+fn tensor_registers(instruction: &Instruction, operation: &Operation) -> [u8; 3] {
+    let modifiers = instruction.field(72, 8);
+    if operation.mnemonic == "IMMA" {
+        // Bit 86 tells the shapes of compute capability 8.0 and later from the older ones.
+        return match (modifiers, instruction.bit(86)) {
+            (0x5c, true) => [4, 4, 2],
+            (0x54, true) => [4, 2, 1],
+            (0x54, false) => [2, 1, 1],
+            _ => [1, 1, 1],
+        };
+    }
+    match modifiers {
+        // 16x8x16 with accumulators of 32 and of 16 bits.
+        0x18 => [4, 4, 2],
+        0x08 => [2, 4, 2],
+        // 16x8x8: with TF32 values (bit 83) an element takes a whole register.
+        0x10 if instruction.bit(83) => [4, 4, 2],
+        0x10 => [4, 2, 1],
+        _ => [1, 1, 1],
+    }
+}
+
+/// Whether an operation that is 32 bits wide elsewhere works on register pairs, as some can from compute capability 12.0 on.
+fn is_wide(instruction: &Instruction, operation: &Operation) -> bool {
+    instruction.sm.major >= 12
+        && match operation.mnemonic {
+            "MOV" => instruction.bit(80) || instruction.field(9, 3) == 2,
+            "ISETP" => instruction.bit(80),
+            "IADD" => instruction.bit(73),
+            "SEL" => instruction.field(9, 3) == 3,
+            _ => false,
+        }
 }
 
 struct Collected<'a> {
@@ -92,6 +144,8 @@ impl Collected<'_> {
         };
         match form {
             1 => self.read(file, 32, middle),
+            // Constants are no operands from compute capability 12.0 on: this form of SEL is the one for pairs.
+            3 if self.instruction.sm.major >= 12 => self.read(file, 32, middle),
             6 | 7 => self.read(RegisterFile::Uniform, 32, middle),
             _ => {}
         }

@@ -2,8 +2,8 @@
 
 use super::report::{self, Page, Source};
 use crate::source::sass::{Instruction, RegisterFile, decode_all};
-use crate::source::{Cubin, SmVersion, SourceInput, source_view};
-use std::collections::BTreeSet;
+use crate::source::{Cubin, SmVersion, SourceInput, SourceView, source_view};
+use std::collections::{BTreeMap, BTreeSet};
 
 const REPORTS: [&str; 2] = ["gemv_before", "gemv_after"];
 
@@ -24,6 +24,19 @@ fn for_each_kernel(test: &str, mut check: impl FnMut(&Source, &Page, &str, u64))
         }
     }
     assert!(kernels >= 6, "only {kernels} kernels compared");
+}
+
+fn view_of(source: &Source, page: &Page, mangled: &str, base: u64) -> SourceView {
+    let files: Vec<_> = source.files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    source_view(&SourceInput {
+        cubin: Some(&source.cubin),
+        function: mangled,
+        base_address: Some(base),
+        sm: None,
+        rows: &page.rows,
+        files: &files,
+        disassembly: None,
+    })
 }
 
 /// The registers a SASS text names, base registers only.
@@ -113,16 +126,7 @@ fn mnemonics_and_registers_equal_nvidias_disassembly() {
 fn the_view_repeats_the_recorded_samples() {
     let (mut cells, mut rows_with_line) = (0_usize, 0_usize);
     for_each_kernel("samples", |source, page, mangled, base| {
-        let files: Vec<_> = source.files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-        let view = source_view(&SourceInput {
-            cubin: Some(&source.cubin),
-            function: mangled,
-            base_address: Some(base),
-            sm: None,
-            rows: &page.rows,
-            files: &files,
-            disassembly: None,
-        });
+        let view = view_of(source, page, mangled, base);
         assert_eq!(view.instructions.len(), page.rows.len());
         for (shown, recorded) in view.instructions.iter().zip(&page.rows) {
             assert_eq!(shown.address, recorded.address - base);
@@ -144,4 +148,97 @@ fn the_view_repeats_the_recorded_samples() {
         report::say(&format!("{cells} cells equal, {rows_with_line} instructions with a line"));
         assert!(cells > 20_000 && rows_with_line > 5000, "{cells} cells, {rows_with_line} rows with a line");
     }
+}
+
+#[test]
+fn executions_by_mnemonic_equal_the_profilers_own_count() {
+    let mut compared = 0;
+    let mut counts = Vec::new();
+    if report::folder().is_some() {
+        counts = REPORTS.iter().flat_map(|name| report::opcode_counts(&format!("{name}.ncu-rep"))).collect();
+    }
+    for_each_kernel("opcode counts", |source, page, mangled, base| {
+        let view = view_of(source, page, mangled, base);
+        let mut decoded: BTreeMap<String, u64> = BTreeMap::new();
+        for row in view.instructions.iter().filter(|row| row.executed.is_some_and(|count| count > 0)) {
+            *decoded.entry(row.mnemonic.clone().unwrap_or_default()).or_default() += row.executed.unwrap();
+        }
+        assert!(counts.contains(&(mangled.to_owned(), decoded.clone())), "{mangled}: {decoded:?}");
+        compared += decoded.len();
+    });
+    if report::folder().is_some() {
+        report::say(&format!("{compared} mnemonic counts equal"));
+        assert!(compared > 100, "{compared}");
+    }
+}
+
+#[test]
+fn every_scoreboard_stall_has_a_producer_that_feeds_it() {
+    let (mut rows, mut samples) = (0, 0);
+    for_each_kernel("producers", |source, page, mangled, base| {
+        let view = view_of(source, page, mangled, base);
+        for row in &view.instructions {
+            let waiting: u64 = row.stalls.iter().filter(|stall| stall.reason.ends_with("_sb")).map(|stall| stall.samples).sum();
+            if waiting == 0 {
+                continue;
+            }
+            let producer = row.producer.as_ref().unwrap_or_else(|| panic!("{mangled} {:#x}", row.address));
+            // NVIDIA's text of both names one register in common: the one written and then used or overwritten.
+            let text = |address: u64| &page.sass[(address / 16) as usize].1;
+            let (stalled, feeding) = (registers_of(text(row.address)), registers_of(text(producer.address)));
+            assert!(!stalled.is_disjoint(&feeding), "{} <- {}", text(row.address), text(producer.address));
+            rows += 1;
+            samples += waiting;
+        }
+    });
+    if report::folder().is_some() {
+        report::say(&format!("{rows} stalled instructions ({samples} samples) have a producer"));
+        assert!(rows > 100 && samples > 50_000, "{rows} rows, {samples} samples");
+    }
+}
+
+/// Registers and predicates a text names; of a load of several registers in a row, all of them.
+fn registers_of(sass: &str) -> BTreeSet<(RegisterFile, u8)> {
+    let mut found = named(sass, true);
+    let count = if sass.contains(".128") {
+        4
+    } else if sass.contains(".64") {
+        2
+    } else {
+        1
+    };
+    for (file, first) in found.clone() {
+        found.extend((first..first.saturating_add(count)).map(|number| (file, number)));
+    }
+    found
+}
+
+#[test]
+fn kernels_of_other_chips_and_profilers_are_decoded_whole() {
+    if report::folder().is_none() {
+        report::say("other reports skipped: there are none here (LONGPOLE_SHARED names their folder)");
+        return;
+    }
+    // Profilers of 2020.3 (whose cubin is kept as it was loaded), 2022.4 and 2025.3; compute capability 8.0, 7.5 and 9.0.
+    let reports = ["speedyscan_profile", "mojo_profile", "graph", "graph_nodes", "two_processes", "kern_basic"];
+    let (mut functions, mut instructions) = (0, 0);
+    let mut chips = BTreeSet::new();
+    for name in reports {
+        for source in report::sources(&format!("{name}.ncu-rep")) {
+            let cubin = Cubin::parse(&source.cubin).unwrap();
+            let sm = cubin.sm_version().unwrap();
+            chips.insert(sm);
+            for function in cubin.functions() {
+                functions += 1;
+                for (index, instruction) in decode_all(cubin.code(&function).unwrap(), sm).iter().enumerate() {
+                    instructions += 1;
+                    assert!(instruction.mnemonic().is_some(), "{name} {} {:#x}: {:#x}", function.name, index * 16, instruction.opcode());
+                }
+            }
+        }
+    }
+    report::say(&format!("{instructions} instructions of {functions} functions decoded"));
+    let expected = [(7, 5), (8, 0), (8, 6), (9, 0)].map(|(major, minor)| SmVersion { major, minor });
+    assert!(chips.iter().all(|chip| expected.contains(chip)) && chips.len() >= 3, "{chips:?}");
+    assert!(functions > 10 && instructions > 4000, "{functions} functions, {instructions} instructions");
 }

@@ -1,7 +1,7 @@
 //! Just enough of a report for these tests: the code, load addresses and source files of its kernels, and NVIDIA's own source page.
 
 use crate::source::{SampleRow, StallCount};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 /// Where recorded reports are: the folder named in `LONGPOLE_SHARED`, else one beside the repository. `None` where there are none.
@@ -36,24 +36,61 @@ pub(super) struct Page {
 
 /// All code in a report file.
 pub(super) fn sources(name: &str) -> Vec<Source> {
-    let path = folder().unwrap().join(name);
-    let bytes = std::fs::read(path).unwrap();
-    let mut at = 8 + word(&bytes, 4);
     let mut found = Vec::new();
+    for_each_block(name, |_, entries| found.extend(entries.0.iter().filter_map(|entry| source(entry))));
+    found
+}
+
+/// How often each mnemonic was executed, as the profiler itself counts it: mangled kernel name and instances of the metric.
+pub(super) fn opcode_counts(name: &str) -> Vec<(String, BTreeMap<String, u64>)> {
+    let mut strings = Vec::new();
+    for_each_block(name, |header, _| {
+        for (_, _, table) in header.iter().filter(|(field, _, _)| *field == 4) {
+            strings.extend(fields(table).into_iter().map(|(_, _, text)| String::from_utf8_lossy(text).into_owned()));
+        }
+    });
+    let metric = strings.iter().position(|name| name == "sass__inst_executed_per_opcode").unwrap() as u64;
+    let mut counts = Vec::new();
+    for_each_block(name, |_, entries| {
+        for result in entries.1 {
+            let parts = fields(result);
+            let function = parts.iter().find(|(field, _, _)| *field == 5).unwrap().2;
+            let instances = parts.iter().filter(|(field, _, _)| *field == 13).map(|(_, _, message)| fields(message));
+            let instances = instances.filter(|message| message.iter().any(|&(field, id, _)| field == 1 && id == metric)).flatten();
+            // An instance has the mnemonic as its correlation id (a string value) and a number.
+            let pairs = instances.filter(|(field, _, _)| *field == 3).map(|(_, _, instance)| {
+                let sides = fields(instance);
+                let (mnemonic, count) = (fields(sides[0].2), fields(sides[1].2));
+                // Field 3 is a double, field 5 an integer.
+                let number = if count[0].0 == 3 { f64::from_bits(count[0].1) as u64 } else { count[0].1 };
+                (String::from_utf8_lossy(mnemonic[0].2).into_owned(), number)
+            });
+            counts.push((String::from_utf8_lossy(function).into_owned(), pairs.collect()));
+        }
+    });
+    counts
+}
+
+/// Gives the fields of each block's header, and the block's sources and kernel results.
+fn for_each_block(name: &str, mut visit: impl FnMut(&[(u64, u64, &[u8])], (&[&[u8]], &[&[u8]]))) {
+    let bytes = std::fs::read(folder().unwrap().join(name)).unwrap();
+    let mut at = 8 + word(&bytes, 4);
     while at < bytes.len() {
         let header_size = word(&bytes, at);
         let header = fields(&bytes[at + 4..at + 4 + header_size]);
-        let number = |field: u64| header.iter().find(|(name, _, _)| *name == field).map_or(0, |(_, value, _)| *value);
+        let number = |field: u64| header.iter().find(|(name, _, _)| *name == field).map_or(0, |(_, value, _)| *value as usize);
         let payload = at + 4 + header_size;
         let mut entry = payload;
-        for _ in 0..number(1) {
+        let mut entries = Vec::new();
+        for _ in 0..number(1) + number(2) {
             let size = word(&bytes, entry);
-            found.extend(source(&bytes[entry + 4..entry + 4 + size]));
+            entries.push(&bytes[entry + 4..entry + 4 + size]);
             entry += 4 + size;
         }
-        at = payload + number(5) as usize;
+        let (sources, results) = entries.split_at(number(1));
+        visit(&header, (sources, results));
+        at = payload + number(5);
     }
-    found
 }
 
 fn source(message: &[u8]) -> Option<Source> {
