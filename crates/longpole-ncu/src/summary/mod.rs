@@ -24,7 +24,7 @@ use crate::result::{ProfiledResult, Selection};
 
 /// What [`summarize`] reads of a result.
 pub fn selection(report: &Report) -> Selection {
-    report.select().values(wants).rules().nvtx()
+    report.select().values(wants).rules().sections().nvtx()
 }
 
 fn wants(name: &str) -> bool {
@@ -55,6 +55,6 @@ pub fn summarize(report: &Report, result: &ProfiledResult) -> KernelSummary {
         symptoms,
         missing: Vec::new(),
     };
-    summary.missing = missing::missing(&summary, metrics);
+    summary.missing = missing::missing(&summary, result);
     summary
 }

@@ -2,3 +2,4 @@
 
 mod files;
 mod raw_page;
+mod summaries;
