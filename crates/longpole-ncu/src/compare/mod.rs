@@ -1,7 +1,7 @@
 //! Two reports, kernel by kernel: what moved.
 //!
-//! [`matching`] finds which kernel of the one report is which of the other, in time that grows with their number; [`pair`] compares
-//! the summaries of the two; [`cautions`] says what differs between the recordings and moves figures by itself. Results are decoded
+//! `matching` finds which kernel of the one report is which of the other, in time that grows with their number; `pair` compares
+//! the summaries of the two; `cautions` says what differs between the recordings and moves figures by itself. Results are decoded
 //! pair by pair, so that a report of any size needs no more memory than its comparison.
 
 mod cautions;

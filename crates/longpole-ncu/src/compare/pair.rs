@@ -58,6 +58,8 @@ pub(super) fn pair(before: &KernelSummary, after: &KernelSummary, matched_by: Ma
         name_before: before.name.clone(),
         name_after: after.name.clone(),
         matched_by,
+        verdict_before: before.verdict.as_ref().map(|verdict| verdict.kind),
+        verdict_after: after.verdict.as_ref().map(|verdict| verdict.kind),
         figures: FIGURES.iter().filter_map(figure).collect(),
         stalls: moved_stalls(&before.stalls, &after.stalls),
         rules_gone: only_in(&before.suggestions, &after.suggestions),

@@ -32,7 +32,7 @@ const GROUPS: &[(&str, &str, IsThere)] = &[
         summary.speed.ipc.is_some() && summary.speed.busiest_pipe.is_some()
     }),
     ("coalescing and bank conflicts", "SourceCounters", |_, metrics| symptoms::has_access_counters(metrics)),
-    ("spills", "SourceCounters", |_, metrics| symptoms::has_spill_counters(metrics)),
+    ("spills", "MemoryWorkloadAnalysis", |_, metrics| symptoms::has_spill_counters(metrics)),
     ("divergence", "WarpStateStats", |_, metrics| symptoms::has_divergence_counters(metrics)),
     ("imbalance between SMs", "WorkloadDistribution", |_, metrics| symptoms::has_imbalance_counters(metrics)),
 ];

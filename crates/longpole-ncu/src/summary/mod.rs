@@ -1,9 +1,9 @@
 //! Why one kernel takes its time: launch, speed, verdict, stalls, suggestions.
 //!
-//! One file a topic: [`launch`] (shape and occupancy limits), [`speed`] (time, throughput, caches), [`verdict`] (the one word),
-//! [`stalls`] (what warps wait for), [`suggestions`] (ncu's rules in order of reading), [`symptoms`] (costs with counters of their own),
-//! [`missing`] (what to collect for the rest). Every limit is in [`thresholds`]. A file says with `wants` which metrics it
-//! reads; a new figure is added there, in [`types`] and, if a section has it, in [`missing`].
+//! One file a topic: `launch` (shape and occupancy limits), `speed` (time, throughput, caches), `verdict` (the one word),
+//! `stalls` (what warps wait for), `suggestions` (ncu's rules in order of reading), `symptoms` (costs with counters of their own),
+//! `missing` (what to collect for the rest). Every limit is in `thresholds`. A file says with `wants` which metrics it
+//! reads; a new figure is added there, in `types` and, if a section has it, in `missing`.
 
 pub(crate) mod launch;
 mod missing;

@@ -74,6 +74,7 @@ fn the_two_gemvs_are_one_kernel_before_and_after() {
     let gemv = &comparison.pairs[0];
     assert!(gemv.name_before.starts_with("gemv_row_per_thread") && gemv.name_after.starts_with("gemv_warp_per_row"));
     assert_eq!(gemv.matched_by, compare::MatchedBy::Order);
+    assert_eq!((gemv.verdict_before, gemv.verdict_after), (Some(VerdictKind::TooSmall), Some(VerdictKind::MemoryBound)));
     assert!(comparison.pairs[1..].iter().all(|pair| pair.matched_by == compare::MatchedBy::Name));
     let figure = |what: &str| {
         let figure = gemv.figures.iter().find(|figure| figure.what == what).unwrap();
