@@ -8,6 +8,7 @@
 
 pub mod compare;
 mod container;
+mod csv;
 mod error;
 mod metrics;
 mod nvtx;

@@ -1,5 +1,6 @@
 //! The metrics of one result: a scalar, instances (per instruction, per opcode, over time), or both.
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::container::Names;
@@ -87,11 +88,18 @@ pub struct Metric {
 }
 
 /// The metrics of one result that were asked for.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Metrics {
     pub(crate) names: Arc<Names>,
     /// Sorted by name number, each once.
     rows: Vec<Metric>,
+}
+
+impl fmt::Debug for Metrics {
+    /// Only what is there, not the names of everything in the report.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter().map(|(name, metric)| (name, (&metric.value, &metric.instances)))).finish()
+    }
 }
 
 impl Metrics {
@@ -112,6 +120,11 @@ impl Metrics {
             same
         });
         Self { names, rows }
+    }
+
+    /// The metrics whose name's number passes.
+    pub(crate) fn filtered(&self, passes: impl Fn(u32) -> bool) -> Self {
+        Self { names: Arc::clone(&self.names), rows: self.rows.iter().filter(|metric| passes(metric.name)).cloned().collect() }
     }
 
     /// The metric of this name.

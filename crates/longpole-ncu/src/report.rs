@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::container::{EntryKind, Index, MAGIC, Names, Process, Storage, is_zstd, spool, unpack};
+use crate::csv;
 use crate::error::Error;
 use crate::result::{self, ProfiledResult, Selection};
 use crate::session::Session;
@@ -17,8 +18,8 @@ use crate::trouble::{Trouble, TroubleCode, Troubles};
 /// Largest result or piece of source data that is read into memory.
 const LARGEST_ENTRY: u32 = 1 << 30;
 
-/// Bytes looked at to say what an input is.
-const SNIFFED: usize = 1 << 12;
+/// Bytes looked at to say what an input is. The header of a table may stand behind what the profiled program printed.
+const SNIFFED: usize = 1 << 16;
 
 /// A report.
 #[derive(Debug)]
@@ -89,6 +90,9 @@ impl Report {
                 troubles.add(TroubleCode::DamagedReportCompression, Some(unpacked.storage.len()), || Some(damage));
             }
             return Ok(Self::of_container(unpacked.storage, "ncu-repz", name.to_owned(), troubles));
+        }
+        if let Some(header) = csv::header_at(&start.bytes) {
+            return csv::read(input, header, name);
         }
         Err(Error::Unusable {
             path: name.to_owned(),
@@ -163,7 +167,7 @@ impl Report {
     /// Decodes one result; `None` if it cannot be read, which is counted.
     pub fn decode(&self, id: usize, wanted: &Selection) -> Option<ProfiledResult> {
         match &self.backing {
-            Backing::Table(results) => results.get(id).cloned(),
+            Backing::Table(results) => results.get(id).map(|result| wanted.of_whole(result)),
             Backing::Container { storage, index } => {
                 let entry = index.entries.get(id)?;
                 let bytes = self.entry(storage, entry.offset, entry.length)?;
@@ -268,6 +272,7 @@ fn describe(start: &[u8]) -> String {
         (b"{", "JSON: a trace is read by `longpole triage`"),
         (b"[", "JSON: a trace is read by `longpole triage`"),
         (b"\x7fELF", "an ELF file"),
+        (b"\xff\xfe", "UTF-16 text (PowerShell's `>` writes it): save it as UTF-8"),
         (b"==PROF==", "the text that ncu prints: use `--csv --page raw`, or keep the report with `-o`"),
     ];
     if start.is_empty() {

@@ -76,6 +76,21 @@ impl Selection {
         self
     }
 
+    /// What is wanted of a result that was read whole.
+    pub(crate) fn of_whole(&self, result: &ProfiledResult) -> ProfiledResult {
+        ProfiledResult {
+            metrics: result.metrics.filtered(|name| self.of(name).0),
+            rules: if self.rules { result.rules.clone() } else { Vec::new() },
+            sections: if self.sections { result.sections.clone() } else { Vec::new() },
+            nvtx: if self.nvtx { result.nvtx.clone() } else { Vec::new() },
+            function: result.function.clone(),
+            mangled: result.mangled.clone(),
+            name: result.name.clone(),
+            sources: result.sources.clone(),
+            ..*result
+        }
+    }
+
     fn of(&self, name: u32) -> (bool, bool) {
         let at = name as usize;
         (self.values.get(at).copied().unwrap_or(false), self.instances.get(at).copied().unwrap_or(false))

@@ -32,7 +32,7 @@ impl Tally {
 /// A value as ncu prints it in `unit`, without grouping, with as many decimals as `printed` has.
 pub(crate) fn print_like(printed: &str, unit: &str, value: Option<&Value>) -> Option<String> {
     // ncu multiplies with the reciprocal, which shows where a value lies half-way between two printed ones.
-    let scale = 1.0 / units::parse(unit).unwrap_or_else(|| panic!("unit {unit}")).factor;
+    let scale = 1.0 / units::parse(unit).unwrap_or_else(|| panic!("unit {unit}")).factor();
     match value? {
         Value::Text(text) => Some(text.clone()),
         Value::Unsigned(count) if scale == 1.0 && !printed.contains('.') => Some(count.to_string()),
