@@ -150,7 +150,7 @@ fn details(summary: &KernelSummary) -> Vec<(&'static str, &'static str, Option<f
 fn printed_like(printed: &str, unit: &str, value: f64) -> String {
     // A size per block or a count per thread is stored without the "per".
     let unit = unit.trim_end_matches("/block").trim_end_matches("/thread");
-    let factor = units::parse(unit).map_or(1.0, |unit| unit.factor);
+    let factor = units::parse(unit).map_or(1.0, |unit| unit.factor());
     let decimals = printed.split_once('.').map_or(0, |(_, decimals)| decimals.len());
     format!("{:.decimals$}", value / factor)
 }
