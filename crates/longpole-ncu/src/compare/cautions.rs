@@ -33,7 +33,7 @@ pub(super) fn cautions(before: &Report, after: &Report, heads_before: &[Head], h
     found
 }
 
-const SERIALISED: &str = "ncu runs kernels one at a time, flushes caches and may lock clocks: times here are not those of the program, \
+const SERIALISED: &str = "ncu runs kernels one at a time, and may flush caches and lock clocks: times here are not those of the program, \
                           so confirm a change with a benchmark";
 
 fn differ(what: &str, before: Option<&str>, after: Option<&str>) -> Option<String> {

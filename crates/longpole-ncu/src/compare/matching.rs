@@ -150,7 +150,10 @@ mod tests {
         }
     }
 
-    fn found(before: &[(&str, u64)], after: &[(&str, u64)]) -> (Vec<(usize, usize, MatchedBy)>, Vec<usize>, Vec<usize>) {
+    /// Pairs, and what is left on both sides.
+    type Found = (Vec<(usize, usize, MatchedBy)>, Vec<usize>, Vec<usize>);
+
+    fn found(before: &[(&str, u64)], after: &[(&str, u64)]) -> Found {
         let heads = |list: &[(&str, u64)]| list.iter().map(|(name, blocks)| head(name, *blocks)).collect::<Vec<_>>();
         let matching = matching(&heads(before), &heads(after));
         (matching.pairs.iter().map(|pair| (pair.before, pair.after, pair.by)).collect(), matching.only_before, matching.only_after)

@@ -1,7 +1,7 @@
 //! Two reports, kernel by kernel: what moved.
 //!
-//! [`matching`] finds which kernel of the one report is which of the other, in time that grows with their number; [`pair`] compares
-//! the summaries of the two; [`cautions`] says what differs between the recordings and moves figures by itself. Results are decoded
+//! `matching` finds which kernel of the one report is which of the other, in time that grows with their number; `pair` compares
+//! the summaries of the two; `cautions` says what differs between the recordings and moves figures by itself. Results are decoded
 //! pair by pair, so that a report of any size needs no more memory than its comparison.
 
 mod cautions;
@@ -18,6 +18,9 @@ use rayon::prelude::*;
 use crate::report::Report;
 use crate::summary::{self, launch, speed};
 use matching::{Head, Matched};
+
+/// Results that are decoded at a time.
+const PIECE: usize = 1 << 12;
 
 /// Compares two reports. Results whose name does not pass `keep` are left out of both.
 pub fn compare(before: &Report, after: &Report, keep: impl Fn(&str) -> bool) -> Comparison {
@@ -45,9 +48,9 @@ fn heads(report: &Report, keep: &impl Fn(&str) -> bool) -> Vec<Head> {
     let wanted = report.select().values(|name| launch::wants_shape(name) || speed::is_duration(name));
     let mut heads = Vec::new();
     // In pieces, so that the results of a large report are not all in memory at once.
-    let ids: Vec<usize> = (0..report.len()).collect();
-    for piece in ids.chunks(1 << 12) {
-        for result in report.decode_each(piece, &wanted) {
+    for start in (0..report.len()).step_by(PIECE) {
+        let piece: Vec<usize> = (start..report.len().min(start + PIECE)).collect();
+        for result in report.decode_each(&piece, &wanted) {
             if keep(&result.name) {
                 let (grid, block) = launch::shape(&result);
                 heads.push(Head {

@@ -58,6 +58,8 @@ pub(super) fn pair(before: &KernelSummary, after: &KernelSummary, matched_by: Ma
         name_before: before.name.clone(),
         name_after: after.name.clone(),
         matched_by,
+        verdict_before: before.verdict.as_ref().map(|verdict| verdict.kind),
+        verdict_after: after.verdict.as_ref().map(|verdict| verdict.kind),
         figures: FIGURES.iter().filter_map(figure).collect(),
         stalls: moved_stalls(&before.stalls, &after.stalls),
         rules_gone: only_in(&before.suggestions, &after.suggestions),
@@ -88,15 +90,16 @@ fn moved_stalls(before: &[Stall], after: &[Stall]) -> Vec<Figure> {
     moved.into_iter().map(|(_, figure)| figure).collect()
 }
 
+fn key(suggestion: &Suggestion) -> (&str, &str) {
+    (&suggestion.rule, &suggestion.title)
+}
+
 /// Rules of one side that the other does not have, by rule and title; texts hold figures that differ by themselves. Plain
 /// information is no finding.
 fn only_in(side: &[Suggestion], other: &[Suggestion]) -> Vec<(String, String)> {
     let is_finding = |suggestion: &&Suggestion| {
         suggestion.speedup_pct.is_some() || matches!(suggestion.kind, MessageKind::Warning | MessageKind::Optimization)
     };
-    fn key(suggestion: &Suggestion) -> (&str, &str) {
-        (&suggestion.rule, &suggestion.title)
-    }
     let known: HashSet<_> = other.iter().filter(is_finding).map(key).collect();
     let mut seen = HashSet::new();
     let only = side.iter().filter(is_finding).filter(|suggestion| !known.contains(&key(suggestion)) && seen.insert(key(suggestion)));

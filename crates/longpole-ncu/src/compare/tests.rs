@@ -96,8 +96,8 @@ fn session(device: &str, sms: u64, ncu: &str, command_line: &str) -> Session {
     }
 }
 
-fn about(before: Report, after: Report) -> Vec<(&'static str, String)> {
-    compare(&before, &after, |_| true).cautions.into_iter().map(|caution| (caution.about, caution.text)).collect()
+fn about(before: &Report, after: &Report) -> Vec<(&'static str, String)> {
+    compare(before, after, |_| true).cautions.into_iter().map(|caution| (caution.about, caution.text)).collect()
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn equal_recordings_get_the_one_caution_that_is_always_there() {
     let same = || {
         report_of(session("H200", 132, "2025.3.1", "ncu app"), vec![Sample::kernel("k").grid([1, 1, 1]).section("A").clocks_locked(true)])
     };
-    let found = about(same(), same());
+    let found = about(&same(), &same());
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].0, "serialised");
     assert!(found[0].1.contains("confirm") && found[0].1.contains("benchmark"));
@@ -119,7 +119,7 @@ fn what_differs_is_said() {
         session("A100", 108, "2024.1", "ncu --clock-control=none app"),
         vec![Sample::kernel("k").grid([2, 1, 1]).section("B").clocks_locked(false)],
     );
-    let found = about(before, after);
+    let found = about(&before, &after);
     let expected = ["device", "SM count", "clocks", "sections", "ncu version", "launch shape", "serialised"];
     assert_eq!(found.iter().map(|(about, _)| *about).collect::<Vec<_>>(), expected);
     assert_eq!(found[0].1, "the device differs: H200 before, A100 after");
@@ -135,8 +135,8 @@ fn what_differs_is_said() {
 #[test]
 fn free_clocks_on_both_sides_and_unknown_facts() {
     let free = || report(vec![Sample::kernel("k").clocks_locked(false)]);
-    assert_eq!(about(free(), free())[0].1, "the clocks were not locked: times vary from run to run");
+    assert_eq!(about(&free(), &free())[0].1, "the clocks were not locked: times vary from run to run");
     // Nothing is known of one side, so that nothing differs.
     let known = report_of(session("H200", 132, "2025.3.1", "ncu app"), vec![Sample::kernel("k").section("A").clocks_locked(true)]);
-    assert_eq!(about(known, report(vec![Sample::kernel("k")])).len(), 1);
+    assert_eq!(about(&known, &report(vec![Sample::kernel("k")])).len(), 1);
 }

@@ -1,6 +1,7 @@
 //! What a comparison of two reports holds.
 
 use crate::container::EntryKind;
+use crate::summary::VerdictKind;
 
 /// Two reports, kernel by kernel.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,6 +94,10 @@ pub struct Pair {
     pub name_after: String,
     /// How it was found.
     pub matched_by: MatchedBy,
+    /// What holds the first back; `None` without the figures for a verdict.
+    pub verdict_before: Option<VerdictKind>,
+    /// What holds the second back.
+    pub verdict_after: Option<VerdictKind>,
     /// The figures that both, or one of them, have; in a fixed order, time first.
     pub figures: Vec<Figure>,
     /// Stall reasons whose cycles per issued instruction moved, largest move first.

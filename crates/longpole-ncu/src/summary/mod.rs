@@ -1,9 +1,9 @@
 //! Why one kernel takes its time: launch, speed, verdict, stalls, suggestions.
 //!
-//! One file a topic: [`launch`] (shape and occupancy limits), [`speed`] (time, throughput, caches), [`verdict`] (the one word),
-//! [`stalls`] (what warps wait for), [`suggestions`] (ncu's rules in order of reading), [`symptoms`] (costs with counters of their own),
-//! [`missing`] (what to collect for the rest). Every limit is in [`thresholds`]. A file says with `wants` which metrics it
-//! reads; a new figure is added there, in [`types`] and, if a section has it, in [`missing`].
+//! One file a topic: `launch` (shape and occupancy limits), `speed` (time, throughput, caches), `verdict` (the one word),
+//! `stalls` (what warps wait for), `suggestions` (ncu's rules in order of reading), `symptoms` (costs with counters of their own),
+//! `missing` (what to collect for the rest). Every limit is in `thresholds`. A file says with `wants` which metrics it
+//! reads; a new figure is added there, in `types` and, if a section has it, in `missing`.
 
 pub(crate) mod launch;
 mod missing;
@@ -24,7 +24,7 @@ use crate::result::{ProfiledResult, Selection};
 
 /// What [`summarize`] reads of a result.
 pub fn selection(report: &Report) -> Selection {
-    report.select().values(wants).rules().nvtx()
+    report.select().values(wants).rules().sections().nvtx()
 }
 
 fn wants(name: &str) -> bool {
@@ -55,6 +55,6 @@ pub fn summarize(report: &Report, result: &ProfiledResult) -> KernelSummary {
         symptoms,
         missing: Vec::new(),
     };
-    summary.missing = missing::missing(&summary, metrics);
+    summary.missing = missing::missing(&summary, result);
     summary
 }

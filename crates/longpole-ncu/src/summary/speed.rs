@@ -105,7 +105,7 @@ pub(crate) fn speed(metrics: &Metrics) -> Speed {
     let (memory_pct, sm_pct, dram_pct) = of_peak(metrics);
     let both_rates = || Some(metrics.first_number(DRAM_READ_RATE)? + metrics.first_number(DRAM_WRITE_RATE)?);
     // Bytes a cycle at most, times the cycles of a second at the clock of this measurement.
-    let peak = || Some(metrics.number(DRAM_PEAK_PER_CYCLE)? * metrics.number(DRAM_CLOCK)?);
+    let peak = || Some(metrics.number(DRAM_PEAK_PER_CYCLE)? * metrics.number(DRAM_CLOCK)?).filter(|peak| peak.is_finite());
     let tensor_pct = TENSOR.iter().find_map(|names| names.iter().filter_map(|name| metrics.number(name)).max_by(f64::total_cmp));
     let pipes = PIPES.iter().filter_map(|&(pipe, metric)| Some((pipe, metrics.number(metric)?)));
     Speed {

@@ -5,7 +5,7 @@
 
 use super::launch;
 use super::thresholds::{
-    EXCESSIVE_FRACTION, IMBALANCE_FRACTION, OCCUPANCY_GAP_POINTS, SPILL_FRACTION, TAIL_FRACTION, THEORETICAL_OCCUPANCY_PCT,
+    EXCESSIVE_FRACTION, FULL_WAVE, IMBALANCE_FRACTION, OCCUPANCY_GAP_POINTS, SPILL_FRACTION, TAIL_FRACTION, THEORETICAL_OCCUPANCY_PCT,
     THREADS_PER_INSTRUCTION,
 };
 use super::types::{Launch, Symptom};
@@ -41,7 +41,7 @@ const UNIFORM_BRANCHES: &str = "smsp__sass_average_branch_targets_threads_unifor
 const SM_ACTIVE_MIN: &str = "sm__cycles_active.min";
 const SM_ACTIVE_AVG: &str = "sm__cycles_active.avg";
 const SM_ACTIVE_MAX: &str = "sm__cycles_active.max";
-const ELAPSED: &[&str] = &["sm__cycles_elapsed.max", "gpc__cycles_elapsed.max"];
+const ELAPSED: &[&str] = &["sm__cycles_elapsed.avg", "gpc__cycles_elapsed.max"];
 
 /// Is the metric read here?
 pub(crate) fn wants(name: &str) -> bool {
@@ -97,17 +97,17 @@ fn excess(metrics: &Metrics, pairs: &[(&str, &str)]) -> Option<(f64, f64)> {
 
 fn uncoalesced(metrics: &Metrics) -> Option<Symptom> {
     let (excessive, all) = excess(metrics, GLOBAL_SECTORS)?;
-    let mut text = format!(
-        "uncoalesced global access: {} of {} sectors ({}) are more than the addresses need",
+    let used = |(what, metric): &(&str, &str)| {
+        let bytes = metrics.number(metric).filter(|&bytes| bytes > 0.0 && bytes < SECTOR_BYTES)?;
+        Some(format!("; {what} use {bytes:.1} of {SECTOR_BYTES} bytes of a sector"))
+    };
+    let used: String = BYTES_PER_SECTOR.iter().filter_map(used).collect();
+    let text = format!(
+        "uncoalesced global access: {} of {} sectors ({}) are more than the addresses need{used}",
         count(excessive),
         count(all),
         fraction(excessive / all)
     );
-    for (what, metric) in BYTES_PER_SECTOR {
-        if let Some(bytes) = metrics.number(metric).filter(|&bytes| bytes > 0.0 && bytes < SECTOR_BYTES) {
-            text.push_str(&format!("; {what} use {bytes:.1} of {SECTOR_BYTES} bytes of a sector"));
-        }
-    }
     Some(Symptom { code: "uncoalesced_access", text })
 }
 
@@ -131,16 +131,14 @@ fn low_occupancy(launch: &Launch) -> Option<Symptom> {
         return None;
     }
     let reached = achieved.map_or_else(String::new, |achieved| format!("{} reached, ", percent(achieved)));
-    let mut text = format!("low occupancy: {reached}{} possible", percent(theoretical));
-    if is_limited && !launch.limiters.is_empty() {
-        text.push_str(&format!(", limited by {}", launch.limiters.join(" and ")));
-    }
-    if is_behind {
-        text.push_str(match launch.waves_per_sm {
-            Some(waves) if waves < 1.0 => "; the grid has too few blocks to reach it",
-            _ => "; warps or blocks end at different times, or the last wave is small",
-        });
-    }
+    let limit =
+        if is_limited && !launch.limiters.is_empty() { format!(", limited by {}", launch.limiters.join(" and ")) } else { String::new() };
+    let cause = match launch.waves_per_sm {
+        _ if !is_behind => "",
+        Some(waves) if waves < FULL_WAVE => "; the grid has too few blocks to reach it",
+        _ => "; warps or blocks end at different times, or the last wave is small",
+    };
+    let text = format!("low occupancy: {reached}{} possible{limit}{cause}", percent(theoretical));
     Some(Symptom { code: "low_occupancy", text })
 }
 
@@ -171,28 +169,25 @@ fn spills(metrics: &Metrics) -> Option<Symptom> {
 
 fn divergence(metrics: &Metrics) -> Option<Symptom> {
     let threads = metrics.number(THREADS).filter(|&threads| threads > 0.0 && threads < THREADS_PER_INSTRUCTION)?;
-    let mut text = format!("divergence: {threads:.1} of {WARP_THREADS} threads of a warp take part in an instruction");
-    if let Some(uniform) = metrics.number(UNIFORM_BRANCHES) {
-        text.push_str(&format!("; {} of branches are uniform", percent(uniform)));
-    }
+    let uniform =
+        metrics.number(UNIFORM_BRANCHES).map_or_else(String::new, |uniform| format!("; {} of branches are uniform", percent(uniform)));
+    let text = format!("divergence: {threads:.1} of {WARP_THREADS} threads of a warp take part in an instruction{uniform}");
     Some(Symptom { code: "divergence", text })
 }
 
-/// The busiest SM works `max - avg` cycles longer than the average one; of the elapsed cycles that is what even work could win
-/// at most. It is how ncu estimates it.
+/// What evening the work out could save, as ncu estimates it: the share of the busiest SM's cycles that the average SM does not
+/// have, of the part of the time in which the average SM is active. A grid of a few blocks leaves most SMs idle, and it is
+/// that part which keeps it from being taken for uneven work.
 fn imbalance(metrics: &Metrics) -> Option<Symptom> {
     let (average, most) = (metrics.number(SM_ACTIVE_AVG)?, metrics.number(SM_ACTIVE_MAX)?);
     let elapsed = metrics.first_number(ELAPSED).filter(|&elapsed| elapsed > 0.0)?;
-    let cost = (most - average) / elapsed;
-    if average <= 0.0 || cost < IMBALANCE_FRACTION {
-        return None;
-    }
-    let least = metrics
-        .number(SM_ACTIVE_MIN)
-        .map_or_else(String::new, |least| format!(", the least busy {} less", fraction(1.0 - least / average)));
+    // Of an SM count of nothing the cost is no number, and no number is enough.
+    let cost = Some((most - average) / most * (average / elapsed)).filter(|&cost| cost >= IMBALANCE_FRACTION)?;
+    let least = metrics.number(SM_ACTIVE_MIN).map_or_else(String::new, |least| format!(", the least busy one for {}", count(least)));
     let text = format!(
-        "uneven work: the busiest SM is active {} longer than the average{least}; even work would save {} at most",
-        fraction(most / average - 1.0),
+        "uneven work: the busiest SM is active for {} cycles, the average one for {}{least}; evening it out could save {}",
+        count(most),
+        count(average),
         fraction(cost)
     );
     Some(Symptom { code: "imbalance", text })
@@ -215,3 +210,6 @@ fn tail(waves: f64) -> Option<Symptom> {
     );
     Some(Symptom { code: "tail_effect", text })
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,7 @@
 //! | [`THEORETICAL_OCCUPANCY_PCT`] | 80 % | ncu | below it the launch itself keeps warps out |
 //! | [`OCCUPANCY_GAP_POINTS`] | 10 points | ncu | above it the launch allows more warps than there were |
 //! | [`TAIL_FRACTION`] | 20 % | ncu | a cheaper last wave is not worth a line |
-//! | [`IMBALANCE_FRACTION`] | 5 % | ncu | a smaller wait for the busiest SM is not worth a line |
+//! | [`IMBALANCE_FRACTION`] | 5 % | ncu | less than this to save by evening out is not worth a line |
 //! | [`EXCESSIVE_FRACTION`] | 10 % | ours | sectors or wavefronts beyond what the access needs |
 //! | [`SPILL_FRACTION`] | 1 % | ours | instructions that go to local memory |
 //! | [`THREADS_PER_INSTRUCTION`] | 24 of 32 | ours | threads of a warp that take part in an instruction |
@@ -31,7 +31,7 @@ pub(crate) const THEORETICAL_OCCUPANCY_PCT: f64 = 80.0;
 pub(crate) const OCCUPANCY_GAP_POINTS: f64 = 10.0;
 /// Share of the time that the last, partial wave must cost.
 pub(crate) const TAIL_FRACTION: f64 = 0.20;
-/// Share of the time for which the average SM waits for the busiest one.
+/// Share of the time that even work could save.
 pub(crate) const IMBALANCE_FRACTION: f64 = 0.05;
 /// Share of sectors or wavefronts that a better access would not need.
 pub(crate) const EXCESSIVE_FRACTION: f64 = 0.10;

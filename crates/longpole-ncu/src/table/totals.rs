@@ -87,7 +87,7 @@ impl Weighted {
     }
 
     fn mean(&self) -> Option<f64> {
-        (self.weight > 0.0).then(|| self.sum / self.weight)
+        (self.weight > 0.0).then(|| self.sum / self.weight).filter(|mean| mean.is_finite())
     }
 }
 

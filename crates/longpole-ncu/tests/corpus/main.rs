@@ -5,5 +5,6 @@ mod eras;
 mod files;
 mod raw_page;
 mod source_page;
+mod summaries;
 mod tables;
 mod unit_names;
