@@ -13,7 +13,7 @@ use crate::views;
 
 /// Said once above the tables.
 const WHOSE: &str = "A stall is charged to the instruction that could not issue: the one that uses a value, not the load that is late. \
-`waits for` names that load, where registers and scoreboards tell.";
+`waits for` names that load, where registers and scoreboards tell. Inlined code counts for the line that calls it.";
 
 /// Said where nothing was recorded by instruction.
 const NOTHING: &str = "nothing was recorded by instruction: add `--section SourceCounters`";

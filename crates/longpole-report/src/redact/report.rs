@@ -45,11 +45,12 @@ pub fn redact_launches(rows: &mut [TableRow]) {
 pub fn redact_source_view(view: &mut SourceView) {
     for row in &mut view.instructions {
         optional(&mut row.file);
+        row.called_from.iter_mut().for_each(|call| redact_string(&mut call.file));
         if let Some(producer) = &mut row.producer {
             optional(&mut producer.file);
         }
     }
-    for row in &mut view.lines {
+    for row in view.lines.iter_mut().chain(&mut view.kernel_lines) {
         optional(&mut row.file);
         optional(&mut row.text);
     }

@@ -29,8 +29,18 @@ fn producer_words(producer: &Producer) -> String {
         Relation::Value => "",
         Relation::OperandsRead => "operands of ",
         Relation::CopyGroup => "copy ",
+        // A jump or a barrier needs no value of it: it may not run ahead.
+        Relation::Scoreboard => "end of ",
     };
     format!("{prefix}{what} at {}{place}", address(producer.address))
+}
+
+/// The line of the kernel's own source: of inlined code the line that calls it.
+fn kernel_place(row: &InstructionRow) -> Option<String> {
+    match &row.called_from {
+        Some(call) => place(Some(&call.file), Some(call.line)),
+        None => place(row.file.as_deref(), row.line),
+    }
 }
 
 fn instruction_columns() -> Vec<Column> {
@@ -41,6 +51,8 @@ fn instruction_columns() -> Vec<Column> {
         Column::new("line", "line", Kind::Text).at_least(10).droppable(6).not_in_csv(),
         Column::new("file", "", Kind::Text).in_csv_only(),
         Column::new("line", "", Kind::Count).in_csv_only(),
+        Column::new("called_from_file", "", Kind::Text).in_csv_only(),
+        Column::new("called_from_line", "", Kind::Count).in_csv_only(),
         Column::new("samples", "samples", Kind::Count).droppable(3),
         Column::new("share_fraction", "share", Kind::Share),
         Column::new("top_stall", "top stall", Kind::Text).at_least(20).not_below(15).droppable(7).not_in_csv(),
@@ -60,9 +72,11 @@ fn instruction_row(id: usize, row: &InstructionRow) -> Row {
         Value::Count(id as u64),
         Value::Text(address(row.address)),
         optional(instruction(row.sass.as_deref(), row.mnemonic.as_deref())),
-        optional(place(row.file.as_deref(), row.line)),
+        optional(kernel_place(row)),
         optional(row.file.clone()),
         Value::count(row.line.map(u64::from)),
+        optional(row.called_from.as_ref().map(|call| call.file.clone())),
+        Value::count(row.called_from.as_ref().map(|call| u64::from(call.line))),
         Value::Count(row.samples),
         row.share.map_or(Value::Missing, Value::Share),
         stall.map_or(Value::Missing, |(reason, share)| Value::Text(with_share(reason, share))),
@@ -101,7 +115,8 @@ pub fn instruction_rows<'a>(kernels: impl Iterator<Item = (usize, &'a SourceView
     table("samples", instruction_columns(), rows.collect())
 }
 
-/// The source lines of one kernel that have samples, most first; all lines where there are no samples at all.
+/// The source lines of one kernel that have samples, most first; all lines where there are no samples at all. Inlined code counts for
+/// the line that calls it.
 pub fn lines(source: &SourceView) -> Table {
     let columns = vec![
         Column::new("line", "line", Kind::Text).at_least(12),
@@ -117,7 +132,7 @@ pub fn lines(source: &SourceView) -> Table {
         stall.map_or(Value::Missing, |stall| Value::Text(with_share(&stall.reason, stall.samples as f64 / samples.max(1) as f64)))
     };
     let has_samples = source.totals.samples > 0;
-    let rows = source.lines.iter().filter(|row| row.samples > 0 || !has_samples).map(|row| {
+    let rows = source.kernel_lines.iter().filter(|row| row.samples > 0 || !has_samples).map(|row| {
         Row::new(vec![
             Value::Text(place(row.file.as_deref(), row.line).unwrap_or_else(|| "(no line)".to_owned())),
             Value::Count(row.samples),

@@ -69,6 +69,7 @@ pub(super) struct Kernel<'a> {
     hot: Vec<Instruction<'a>>,
     instructions: Option<Vec<Instruction<'a>>>,
     lines: Option<Vec<Line<'a>>>,
+    kernel_lines: Option<Vec<Line<'a>>>,
     source_notes: &'a [String],
     metrics: Option<Vec<MetricOut<'a>>>,
 }
@@ -124,6 +125,7 @@ struct Instruction<'a> {
     mnemonic: Option<&'a str>,
     file: Option<&'a str>,
     line: Option<u32>,
+    called_from: Option<Place<'a>>,
     samples: u64,
     share_fraction: Option<f64>,
     top_stall: Option<&'a str>,
@@ -131,6 +133,12 @@ struct Instruction<'a> {
     executed: Option<u64>,
     threads_executed: Option<u64>,
     waits_for: Option<ProducerOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct Place<'a> {
+    file: &'a str,
+    line: u32,
 }
 
 #[derive(Serialize)]
@@ -215,6 +223,7 @@ fn instruction(row: &InstructionRow) -> Instruction<'_> {
         mnemonic: row.mnemonic.as_deref(),
         file: row.file.as_deref(),
         line: row.line,
+        called_from: row.called_from.as_ref().map(|call| Place { file: &call.file, line: call.line }),
         samples: row.samples,
         share_fraction: row.share,
         top_stall: top_stall(row).map(|(reason, _)| reason),
@@ -314,6 +323,7 @@ pub(super) fn kernel(kernel: &NcuKernel, hot: Option<usize>, with_source: bool) 
         hot: source.map_or_else(Vec::new, |source| source.hottest(hot.unwrap_or(usize::MAX)).into_iter().map(instruction).collect()),
         instructions: shown.map(|source| source.instructions.iter().map(instruction).collect()),
         lines: shown.map(|source| source.lines.iter().map(line).collect()),
+        kernel_lines: shown.map(|source| source.kernel_lines.iter().map(line).collect()),
         source_notes: &kernel.source_notes,
         metrics: kernel.metrics.as_ref().map(|metrics| metrics.iter().map(metric).collect()),
     }

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use longpole_ncu::source::{Cubin, Disassembly};
+use longpole_ncu::source::{Cubin, Disassembly, SmVersion, raw_architecture};
 
 /// Longest run of the tool.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -28,34 +28,32 @@ impl Disassembler {
     }
 
     /// The text of one function; `None` where there is no tool. An error is one sentence, and no reason to stop.
-    pub(super) fn run(&self, cubin: &[u8], mangled: &str) -> Result<Option<Disassembly>, String> {
+    pub(super) fn run(&self, cubin: &[u8], sm: Option<SmVersion>, mangled: &str) -> Result<Option<Disassembly>, String> {
         if self.is_off.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        // Libraries have thousands of functions in one cubin; one alone is quick.
-        let symbol = Cubin::parse(cubin).ok().and_then(|parsed| parsed.function(mangled)).map_or(0, |function| function.symbol_index);
-        let text = text_of(cubin, symbol).map_err(|error| error.to_string())?;
+        // What the cubin lacks is said by the view that is made from it.
+        let Ok(parsed) = Cubin::parse(cubin) else { return Ok(None) };
+        let code = parsed.function(mangled).and_then(|function| parsed.code(&function));
+        let (Some(code), Some(sm)) = (code, sm.or_else(|| parsed.sm_version())) else { return Ok(None) };
+        let text = text_of(code, &raw_architecture(sm)).map_err(|error| error.to_string())?;
         let Some(text) = text else {
             self.is_off.store(true, Ordering::Relaxed);
             return Ok(None);
         };
-        let disassembly = Disassembly::parse(&text);
+        let disassembly = Disassembly::parse_raw(mangled, &text);
         if disassembly.is_empty() { Err("it printed no instructions".to_owned()) } else { Ok(Some(disassembly)) }
     }
 }
 
-/// What the tool prints; `None` if it is not installed. Its output goes to a file, so that it never waits for a reader.
-fn text_of(cubin: &[u8], symbol: usize) -> io::Result<Option<String>> {
-    let mut input = tempfile::Builder::new().prefix("longpole").suffix(".cubin").tempfile()?;
-    input.write_all(cubin)?;
+/// What the tool makes of the code of one function, since libraries have thousands in a cubin; `None` if it is not installed. Its output goes to a file, so that it never waits for a reader.
+fn text_of(code: &[u8], architecture: &str) -> io::Result<Option<String>> {
+    let mut input = tempfile::Builder::new().prefix("longpole").suffix(".bin").tempfile()?;
+    input.write_all(code)?;
     input.flush()?;
     let mut output = tempfile::tempfile()?;
     let mut command = Command::new("nvdisasm");
-    command.arg("-c");
-    if symbol > 0 {
-        command.args(["-fun", &symbol.to_string()]);
-    }
-    command.arg(input.path()).stdin(Stdio::null()).stdout(output.try_clone()?).stderr(Stdio::null());
+    command.args(["-b", architecture]).arg(input.path()).stdin(Stdio::null()).stdout(output.try_clone()?).stderr(Stdio::null());
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

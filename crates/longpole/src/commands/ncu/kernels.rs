@@ -1,6 +1,6 @@
 //! The chosen kernels with everything that a page shows of them.
 
-use longpole_ncu::source::{self, Disassembly, SourceView};
+use longpole_ncu::source::{self, Disassembly, SmVersion, SourceView};
 use longpole_ncu::summary;
 use longpole_ncu::{ProfiledResult, units};
 use longpole_report::{NcuKernel, RawMetric, redact_metrics, redact_source_view, redact_summary};
@@ -59,7 +59,9 @@ fn view_of(session: &Session<'_>, result: &ProfiledResult, disassembler: &Disass
         && let Some(cubin) = &data.cubin
         && !source::sample_rows(result).is_empty()
     {
-        match disassembler.run(cubin, mangled) {
+        let revision = data.sm_revision.and_then(|revision| u32::try_from(revision).ok());
+        let sm = revision.map(SmVersion::from_report).filter(|sm| sm.major > 0);
+        match disassembler.run(cubin, sm, mangled) {
             Ok(found) => text = found,
             Err(error) => problem = Some(format!("nvdisasm was not of use: {error}")),
         }
