@@ -29,6 +29,16 @@ pub(super) fn dimensions([x, y, z]: [u64; 3]) -> String {
     }
 }
 
+/// A small number with enough digits to tell it from none: `0.07`, `0.0009`.
+fn few(value: f64) -> String {
+    if value > 0.0 && value < 0.01 {
+        let decimals = (1.0 - value.log10().floor()).min(12.0) as usize;
+        format!("{value:.decimals$}")
+    } else {
+        decimal(value)
+    }
+}
+
 /// The lines of a kernel, in the order of reading. What was not collected has no line: [`missing`] says so.
 pub(super) fn facts(summary: &KernelSummary) -> Vec<(&'static str, String)> {
     let verdict = summary.verdict.as_ref().map(|verdict| format!("{}: {}", verdict.kind.name(), verdict.because));
@@ -69,7 +79,7 @@ fn launch_line(launch: &Launch) -> Option<String> {
     });
     let waves = launch.waves_per_sm.map(|waves| {
         let sms = launch.sm_count.map_or_else(String::new, |sms| format!(" on {} SMs", count(sms)));
-        format!("{} waves{sms}", decimal(waves))
+        format!("{} waves{sms}", few(waves))
     });
     joined([
         shape,
@@ -174,6 +184,11 @@ mod tests {
         assert_eq!(dimensions([152, 1, 1]), "152");
         assert_eq!(dimensions([1_024, 2, 1]), "1,024 × 2");
         assert_eq!(dimensions([1, 1, 3]), "1 × 1 × 3");
+    }
+
+    #[test]
+    fn small_numbers_keep_two_digits() {
+        assert_eq!([2.303, 0.072, 0.000_947, 0.0].map(few), ["2.30", "0.07", "0.00095", "0"]);
     }
 
     #[test]

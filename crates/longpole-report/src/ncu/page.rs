@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use longpole_ncu::MessageKind;
 use longpole_ncu::summary::{Stall, Suggestion};
 
 use super::{NcuKernel, estimate, facts, first_sentence};
@@ -16,6 +17,12 @@ use crate::views;
 
 /// Stall reasons below this share are summed up in one line.
 const SMALL_STALL: f64 = 0.01;
+
+/// Suggestions that promise less are counted and not shown, in percent.
+const SMALL_SPEEDUP: f64 = 1.0;
+
+/// Fewer samples than this say little about single instructions.
+const FEW_SAMPLES: u64 = 100;
 
 /// Columns of a bar on the page.
 const BAR: usize = 12;
@@ -69,6 +76,11 @@ fn split_stalls(stalls: &[Stall], full: bool) -> (&[Stall], Option<String>) {
     (shown, more)
 }
 
+/// What a reason means; in short what is waited for, without what may be behind it.
+fn meaning(stall: &Stall, full: bool) -> &str {
+    if full { stall.meaning } else { stall.meaning.split(':').next().unwrap_or_default() }
+}
+
 fn stalls_heading(kernel: &NcuKernel) -> String {
     kernel.summary.warp_cycles_per_issue.map_or_else(
         || "Stalls: where warps were, by samples".to_owned(),
@@ -90,11 +102,22 @@ fn stalls_text(out: &mut String, kernel: &NcuKernel, page: &KernelPage, options:
         let share = percent(stall.share_fraction);
         let bar = bar(stall.share_fraction, BAR);
         let head = format!("  {:reasons$}  {cycles:>7}  {share:>5} %  {bar:BAR$}  ", stall.reason);
-        hanging(out, &head, stall.meaning, options);
+        hanging(out, &head, meaning(stall, page.full), options);
     }
     if let Some(more) = more {
         let _ = writeln!(out, "  {}", style.dim(&more));
     }
+}
+
+/// Suggestions shown, and how many more there are.
+fn split_suggestions(suggestions: &[Suggestion], full: bool) -> (Vec<&Suggestion>, Option<String>) {
+    let counts = |suggestion: &&Suggestion| {
+        full || suggestion.speedup_pct.map_or(suggestion.kind == MessageKind::Warning, |speedup| speedup >= SMALL_SPEEDUP)
+    };
+    let shown: Vec<&Suggestion> = suggestions.iter().filter(counts).collect();
+    let rest = (suggestions.len() - shown.len()) as u64;
+    let more = (rest > 0).then(|| format!("and {} more without an estimate or under {SMALL_SPEEDUP} %; --full shows them", count(rest)));
+    (shown, more)
 }
 
 /// The words of a suggestion: its title, what it says, and whether it is beside the point.
@@ -113,14 +136,18 @@ fn suggestions_text(out: &mut String, kernel: &NcuKernel, page: &KernelPage, opt
     let style = options.style();
     let _ = writeln!(out, "\n{}", style.bold("Suggestions of ncu"));
     hanging(out, "  ", ESTIMATES, options);
-    let estimates: Vec<String> = suggestions.iter().map(estimate).collect();
+    let (shown, more) = split_suggestions(suggestions, page.full);
+    let estimates: Vec<String> = shown.iter().map(|suggestion| estimate(suggestion)).collect();
     let widest = estimates.iter().map(|text| width(text)).max().unwrap_or(0);
-    for (suggestion, estimate) in suggestions.iter().zip(estimates) {
+    for (suggestion, estimate) in shown.into_iter().zip(estimates) {
         let head = format!("  {estimate}{}  ", " ".repeat(widest - width(&estimate)));
         let indent = " ".repeat(width(&head));
         for (at, paragraph) in suggestion_words(suggestion, page.full).lines().enumerate() {
             hanging(out, if at == 0 { &head } else { &indent }, paragraph, options);
         }
+    }
+    if let Some(more) = more {
+        hanging(out, "  ", &more, options);
     }
 }
 
@@ -133,6 +160,9 @@ fn hot(kernel: &NcuKernel, page: &KernelPage) -> Option<Table> {
     }
     let mut table = views::ncu::instructions(&all, source);
     table.truncate(page.hot);
+    if source.totals.samples < FEW_SAMPLES {
+        table.notes.push("so few samples say little about single instructions: profile a longer run of the kernel".to_owned());
+    }
     Some(table)
 }
 
@@ -142,7 +172,7 @@ fn hot_heading(kernel: &NcuKernel) -> String {
 }
 
 /// One kernel for a terminal.
-fn kernel_text(out: &mut String, kernel: &NcuKernel, page: &KernelPage, options: &TextOptions) {
+fn kernel_text(out: &mut String, kernel: &NcuKernel, page: &KernelPage, notes: &mut Vec<String>, options: &TextOptions) {
     let style = options.style();
     let summary = &kernel.summary;
     for line in wrap(&printable(&kernel.short_name), options.width.max(20)) {
@@ -167,16 +197,24 @@ fn kernel_text(out: &mut String, kernel: &NcuKernel, page: &KernelPage, options:
         }
         out.push_str(&text(&table, options));
     }
-    for note in &kernel.source_notes {
+    for note in new_notes(kernel, notes) {
         hanging(out, "Note: ", note, options);
     }
+}
+
+/// The notes of a kernel that no kernel before it has.
+fn new_notes<'a>(kernel: &'a NcuKernel, seen: &mut Vec<String>) -> Vec<&'a str> {
+    let new: Vec<&str> = kernel.source_notes.iter().filter(|note| !seen.contains(note)).map(String::as_str).collect();
+    seen.extend(new.iter().map(|&note| note.to_owned()));
+    new
 }
 
 /// What is said when no kernel is shown, or some are left out.
 fn left_out(kernels: &[NcuKernel], page: &KernelPage) -> Option<String> {
     match (kernels.len(), page.left_out) {
-        (0, 0) => Some("no kernel was profiled".to_owned()),
+        (0, 0) => Some("the report has no results: nothing was profiled, or nothing of it was kept".to_owned()),
         (_, 0) => None,
+        (0, more) => Some(format!("no kernel matches ({} without --kernel)", count(more as u64))),
         (_, more) => Some(format!("and {} more that were not asked for; `--table` lists all", count(more as u64))),
     }
 }
@@ -185,9 +223,10 @@ fn left_out(kernels: &[NcuKernel], page: &KernelPage) -> Option<String> {
 pub fn kernels_text(header: &ReportHeader<'_>, kernels: &[NcuKernel], page: &KernelPage, options: &TextOptions) -> String {
     let style = options.style();
     let mut out = report_text_header(header, options);
+    let mut notes = Vec::new();
     for kernel in kernels {
         let _ = writeln!(out, "\n{}", style.dim(&"─".repeat(options.width)));
-        kernel_text(&mut out, kernel, page, options);
+        kernel_text(&mut out, kernel, page, &mut notes, options);
     }
     if let Some(note) = left_out(kernels, page) {
         let _ = writeln!(out, "\n{note}");
@@ -195,7 +234,7 @@ pub fn kernels_text(header: &ReportHeader<'_>, kernels: &[NcuKernel], page: &Ker
     out
 }
 
-fn kernel_markdown(out: &mut String, kernel: &NcuKernel, page: &KernelPage) {
+fn kernel_markdown(out: &mut String, kernel: &NcuKernel, page: &KernelPage, notes: &mut Vec<String>) {
     let _ = writeln!(out, "\n### {}\n\n{}\n", markdown_text(&kernel.short_name), markdown_text(&launch_of(kernel)));
     out.push_str("| | |\n| --- | --- |\n");
     for (label, text) in lines(kernel) {
@@ -206,7 +245,7 @@ fn kernel_markdown(out: &mut String, kernel: &NcuKernel, page: &KernelPage) {
         let _ = writeln!(out, "\n#### {}\n\n| stall | cycles | % | meaning |\n| --- | ---: | ---: | --- |", stalls_heading(kernel));
         for stall in shown {
             let cycles = stall.cycles_per_issue.map_or_else(|| "–".to_owned(), decimal);
-            let _ = writeln!(out, "| {} | {cycles} | {} | {} |", stall.reason, percent(stall.share_fraction), markdown_text(stall.meaning));
+            let _ = writeln!(out, "| {} | {cycles} | {} | {} |", stall.reason, percent(stall.share_fraction), markdown_text(meaning(stall, page.full)));
         }
         if let Some(more) = more {
             let _ = writeln!(out, "\n_{}_", markdown_text(&more));
@@ -214,15 +253,19 @@ fn kernel_markdown(out: &mut String, kernel: &NcuKernel, page: &KernelPage) {
     }
     if !kernel.summary.suggestions.is_empty() {
         let _ = writeln!(out, "\n#### Suggestions of ncu\n\n_{ESTIMATES}_\n");
-        for suggestion in &kernel.summary.suggestions {
+        let (shown, more) = split_suggestions(&kernel.summary.suggestions, page.full);
+        for suggestion in shown {
             let words = suggestion_words(suggestion, page.full).lines().map(markdown_text).collect::<Vec<_>>().join(" ");
             let _ = writeln!(out, "- **{}** {words}", estimate(suggestion));
+        }
+        if let Some(more) = more {
+            let _ = writeln!(out, "\n_{}_", markdown_text(&more));
         }
     }
     if let Some(table) = hot(kernel, page) {
         let _ = writeln!(out, "\n#### {}\n\n{}", hot_heading(kernel), markdown(&table).trim_end());
     }
-    for note in &kernel.source_notes {
+    for note in new_notes(kernel, notes) {
         let _ = writeln!(out, "\n**Note:** {}", markdown_text(note));
     }
 }
@@ -230,8 +273,9 @@ fn kernel_markdown(out: &mut String, kernel: &NcuKernel, page: &KernelPage) {
 /// The kernels as Markdown.
 pub fn kernels_markdown(header: &ReportHeader<'_>, kernels: &[NcuKernel], page: &KernelPage) -> String {
     let mut out = report_markdown_header(header);
+    let mut notes = Vec::new();
     for kernel in kernels {
-        kernel_markdown(&mut out, kernel, page);
+        kernel_markdown(&mut out, kernel, page, &mut notes);
     }
     if let Some(note) = left_out(kernels, page) {
         let _ = writeln!(out, "\n_{}_", markdown_text(&note));

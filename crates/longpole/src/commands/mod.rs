@@ -9,6 +9,8 @@ mod ops;
 mod ranges;
 mod triage;
 
+pub(crate) use ncu::is_report;
+
 use std::io::{self, Write as _};
 
 use clap::CommandFactory as _;

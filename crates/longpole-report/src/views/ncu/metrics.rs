@@ -14,9 +14,23 @@ fn shown(value: &Raw) -> String {
         Raw::Unsigned(number) => count(*number),
         value => value.number().map_or_else(|| "not a number".to_owned(), |number| {
             let whole = number >= 0.0 && number.fract() == 0.0 && number < 1e15;
-            if whole { count(number as u64) } else { decimal(number) }
+            if whole { count(number as u64) } else { significant(number) }
         }),
     }
+}
+
+/// Six digits that mean something, more only before the point.
+fn significant(number: f64) -> String {
+    let magnitude = number.abs();
+    if !(1e-4..1e15).contains(&magnitude) {
+        return format!("{number:e}");
+    }
+    if magnitude >= 1e5 {
+        return decimal(number);
+    }
+    let decimals = (5.0 - magnitude.log10().floor()).clamp(0.0, 9.0) as usize;
+    let text = format!("{number:.decimals$}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// The value as programs read it.
@@ -62,5 +76,19 @@ pub fn metrics(kernels: &[NcuKernel]) -> Table {
         filtered_out: 0,
         empty: Some("the names of all metrics: --metrics ."),
         notes: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_keep_their_digits() {
+        let values = [0.071_969_696, 33.917_123_4, 0.5, 123_456.789, 1e-7, -2.25];
+        assert_eq!(values.map(significant), ["0.0719697", "33.9171", "0.5", "123,456.79", "1e-7", "-2.25"]);
+        assert_eq!(shown(&Raw::Double(99_635_968.0)), "99,635,968");
+        assert_eq!(shown(&Raw::Double(f64::NAN)), "not a number");
+        assert_eq!(plain(&Raw::Double(0.1)), "0.1");
     }
 }

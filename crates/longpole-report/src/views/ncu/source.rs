@@ -20,11 +20,12 @@ fn with_share(reason: &str, share: f64) -> String {
     format!("{reason} {} %", percent(share))
 }
 
-/// `LDG.E.U16 R5, [R2] at 0x0390 (kern.cu:41)`
-fn producer_words(producer: &Producer) -> String {
+/// `LDG.E.U16 R5, [R2] at 0x0390 (kern.cu:41)`, without the place where it is that of the waiting instruction.
+fn producer_words(producer: &Producer, row: &InstructionRow) -> String {
     let what = instruction(producer.sass.as_deref(), producer.mnemonic.as_deref());
     let what = what.unwrap_or_else(|| producer.unit.describe().to_owned());
-    let place = place(producer.file.as_deref(), producer.line).map_or_else(String::new, |place| format!(" ({place})"));
+    let elsewhere = (producer.file.as_deref(), producer.line) != (row.file.as_deref(), row.line);
+    let place = place(producer.file.as_deref(), producer.line).filter(|_| elsewhere).map_or_else(String::new, |place| format!(" ({place})"));
     let prefix = match producer.relation {
         Relation::Value => "",
         Relation::OperandsRead => "operands of ",
@@ -46,7 +47,7 @@ fn kernel_place(row: &InstructionRow) -> Option<String> {
 fn instruction_columns() -> Vec<Column> {
     vec![
         Column::new("id", "", Kind::Count).in_csv_only(),
-        Column::new("address", "address", Kind::Text).at_least(6),
+        Column::new("address", "address", Kind::Text).at_least(7),
         Column::new("sass", "instruction", Kind::Text).at_least(18),
         Column::new("line", "line", Kind::Text).at_least(10).droppable(6).not_in_csv(),
         Column::new("file", "", Kind::Text).in_csv_only(),
@@ -55,10 +56,10 @@ fn instruction_columns() -> Vec<Column> {
         Column::new("called_from_line", "", Kind::Count).in_csv_only(),
         Column::new("samples", "samples", Kind::Count).droppable(3),
         Column::new("share_fraction", "share", Kind::Share),
-        Column::new("top_stall", "top stall", Kind::Text).at_least(20).not_below(15).droppable(7).not_in_csv(),
+        Column::new("top_stall", "top stall", Kind::Text).at_least(22).not_below(15).droppable(7).not_in_csv(),
         Column::new("top_stall", "", Kind::Text).in_csv_only(),
         Column::new("top_stall_fraction", "", Kind::Share).in_csv_only(),
-        Column::new("waits_for", "waits for", Kind::Text).at_least(20).not_below(14).droppable(8).not_in_csv(),
+        Column::new("waits_for", "waits for", Kind::Text).at_least(26).not_below(14).droppable(8).not_in_csv(),
         Column::new("producer_address", "", Kind::Text).in_csv_only(),
         Column::new("producer_sass", "", Kind::Text).in_csv_only(),
         Column::new("executed", "executed", Kind::Count).droppable(1),
@@ -82,7 +83,7 @@ fn instruction_row(id: usize, row: &InstructionRow) -> Row {
         stall.map_or(Value::Missing, |(reason, share)| Value::Text(with_share(reason, share))),
         stall.map_or(Value::Missing, |(reason, _)| text(reason)),
         stall.map_or(Value::Missing, |(_, share)| Value::Share(share)),
-        optional(row.producer.as_ref().map(producer_words)),
+        optional(row.producer.as_ref().map(|producer| producer_words(producer, row))),
         optional(row.producer.as_ref().map(|producer| address(producer.address))),
         optional(row.producer.as_ref().and_then(|producer| instruction(producer.sass.as_deref(), producer.mnemonic.as_deref()))),
         Value::count(row.executed),

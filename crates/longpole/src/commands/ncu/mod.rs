@@ -6,7 +6,7 @@ mod kernels;
 mod open;
 mod table;
 
-use std::ffi::OsStr;
+pub(crate) use open::is_report;
 
 use longpole_report::{KernelPage, kernel_lines, kernels_markdown, kernels_text, sources_markdown, sources_text, views, wire};
 
@@ -78,7 +78,3 @@ pub(super) fn run(args: &NcuArgs) -> Result<(), Failure> {
     })
 }
 
-/// True for a file that `longpole ncu` reads and no other command does, judged by its first bytes.
-pub(crate) fn is_report(path: &OsStr) -> bool {
-    open::is_report(path)
-}

@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
 use longpole_analysis::{Family, short_names};
-use longpole_ncu::{Device, EntryKind, Report};
+use longpole_ncu::{Device, EntryKind, Report, Trouble, TroubleCode};
 use longpole_report::{
     Grade, ReportDevice, ReportHeader, ReportSource, Table, TextOptions, Trust, csv, redact, redact_report_source, redact_string,
     redact_troubles, tables_markdown, tables_text, text_trust, wire,
@@ -28,6 +28,8 @@ pub(super) struct Session<'a> {
     pub(super) args: &'a NcuArgs,
     pub(super) options: TextOptions,
     watch: Stopwatch,
+    /// Results that were measured while the GPU chose its clocks.
+    unlocked: u64,
 }
 
 /// A result that was chosen.
@@ -67,7 +69,7 @@ impl<'a> Session<'a> {
         // Fails only if a pool exists already, and then that one is used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         let report = read(input)?;
-        let mut session = Self { report, args, options: terminal::report_options(args), watch };
+        let mut session = Self { report, args, options: terminal::report_options(args), watch, unlocked: 0 };
         session.watch.has_read();
         Ok(session)
     }
@@ -78,7 +80,7 @@ impl<'a> Session<'a> {
     }
 
     /// The results that `--kernel` and `--id` choose, in the order of the report.
-    pub(super) fn choose(&self) -> Result<Vec<Chosen>, Failure> {
+    pub(super) fn choose(&mut self) -> Result<Vec<Chosen>, Failure> {
         let args = self.args;
         if let Some(beyond) = args.id.iter().find(|&&id| id >= self.report.len()) {
             let there = match self.report.len() {
@@ -88,8 +90,10 @@ impl<'a> Session<'a> {
             };
             return Err(Failure::Usage(format!("there is no result {beyond}; the report has {there}")));
         }
+        let results = self.report.decode_all(&self.report.select());
+        self.unlocked = results.iter().filter(|result| result.clocks_locked == Some(false)).count() as u64;
         let mut heads: Vec<(usize, EntryKind, String)> =
-            self.report.decode_all(&self.report.select()).into_iter().map(|result| (result.id, result.kind, result.name)).collect();
+            results.into_iter().map(|result| (result.id, result.kind, result.name)).collect();
         if !args.no_redact {
             heads.iter_mut().for_each(|(_, _, name)| redact_string(name));
         }
@@ -121,6 +125,9 @@ impl<'a> Session<'a> {
     pub(super) fn header(&self) -> OwnedHeader {
         let mut source = source_of(&self.report, self.args.no_redact);
         let mut troubles = self.report.troubles();
+        if self.unlocked > 0 {
+            troubles.push(Trouble { code: TroubleCode::ClocksNotLocked, count: self.unlocked, first_offset: None, example: None });
+        }
         if !self.args.no_redact {
             redact_report_source(&mut source);
             redact_troubles(&mut troubles);
@@ -266,8 +273,9 @@ fn source_of(report: &Report, shows_secrets: bool) -> ReportSource {
     }
 }
 
-/// First bytes of a report as ncu writes it. A zstd stream may be a trace as well: its content decides.
-pub(super) fn is_report(path: &OsStr) -> bool {
+/// True for a file that `longpole ncu` reads and no other command does, judged by its first bytes. A zstd stream may hold a trace as
+/// well, so its name has a say.
+pub(crate) fn is_report(path: &OsStr) -> bool {
     let path = Path::new(path);
     // A pipe is read once, by the command.
     if !path.is_file() {
