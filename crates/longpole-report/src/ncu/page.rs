@@ -214,7 +214,7 @@ fn left_out(kernels: &[NcuKernel], page: &KernelPage) -> Option<String> {
     match (kernels.len(), page.left_out) {
         (0, 0) => Some("the report has no results: nothing was profiled, or nothing of it was kept".to_owned()),
         (_, 0) => None,
-        (0, more) => Some(format!("no kernel matches ({} without --kernel)", count(more as u64))),
+        (0, more) => Some(format!("no kernel matches --kernel ({} without it)", count(more as u64))),
         (_, more) => Some(format!("and {} more that were not asked for; `--table` lists all", count(more as u64))),
     }
 }

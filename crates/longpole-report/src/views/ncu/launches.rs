@@ -8,6 +8,11 @@ use longpole_trace::Ns;
 use super::super::{text, total_label};
 use crate::table::{Column, Kind, Row, Table, Value};
 
+/// Why columns may be empty, and what fills them.
+const NO_SPEED: &str = "time, throughput or verdict: not collected (add `--section SpeedOfLight`)";
+const NO_TRAFFIC: &str = "DRAM bytes: not collected (add `--section MemoryWorkloadAnalysis`)";
+const NO_OCCUPANCY: &str = "occupancy reached: not collected (add `--section Occupancy`)";
+
 /// One launch (or range, or graph) of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LaunchRow {
@@ -63,18 +68,18 @@ pub fn launches(rows: &[LaunchRow], total_ns: u64, full_names: bool) -> Table {
         Column::new("id", "id", Kind::Count).droppable(9),
         Column::new("kind", "", Kind::Text).in_csv_only(),
         Column::new("family", "family", Kind::Text).droppable(4),
-        Column::new("duration_ns", "time", Kind::Time).droppable(10),
-        Column::new("share_fraction", "share", Kind::Share).droppable(8),
-        Column::new("dram_pct", "DRAM", Kind::Percent).droppable(7),
-        Column::new("dram_bytes", "DRAM bytes", Kind::Bytes).droppable(2),
-        Column::new("memory_pct", "memory", Kind::Percent).droppable(3),
-        Column::new("sm_pct", "SM", Kind::Percent).droppable(7),
-        Column::new("achieved_occupancy_pct", "occupancy", Kind::Percent).droppable(3),
+        Column::new("duration_ns", "time", Kind::Time).droppable(10).or_absent(NO_SPEED),
+        Column::new("share_fraction", "share", Kind::Share).droppable(8).or_absent(NO_SPEED),
+        Column::new("dram_pct", "DRAM", Kind::Percent).droppable(7).or_absent(NO_SPEED),
+        Column::new("dram_bytes", "DRAM bytes", Kind::Bytes).droppable(2).or_absent(NO_TRAFFIC),
+        Column::new("memory_pct", "memory", Kind::Percent).droppable(3).or_absent(NO_SPEED),
+        Column::new("sm_pct", "SM", Kind::Percent).droppable(7).or_absent(NO_SPEED),
+        Column::new("achieved_occupancy_pct", "occupancy", Kind::Percent).droppable(3).or_absent(NO_OCCUPANCY),
         Column::new("waves_per_sm", "waves", Kind::Number).droppable(5),
         Column::new("registers_per_thread", "registers", Kind::Count).droppable(1),
         Column::new("grid", "grid", Kind::Quantity).droppable(2),
         Column::new("block", "block", Kind::Quantity).droppable(1),
-        Column::new("verdict", "verdict", Kind::Text).at_least(13).droppable(6),
+        Column::new("verdict", "verdict", Kind::Text).at_least(13).droppable(6).or_absent(NO_SPEED),
         shown_if(Column::new("nvtx", "in", Kind::Text).at_least(12).droppable(0), has(|row| row.row.nvtx.is_some())),
         shown_if(Column::new("process", "process", Kind::Text).at_least(10).droppable(3), has(|row| row.process.is_some())),
     ];

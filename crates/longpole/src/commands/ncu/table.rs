@@ -132,14 +132,14 @@ pub(super) fn run(session: &mut Session<'_>, chosen: &[Chosen], order: RowOrder)
             with_source: false,
         }));
     }
-    let mut table = views::ncu::launches(&launches, total_ns, session.args.full_names);
-    if session.args.kernel.is_some() {
-        table.filtered_out = session.results() - launches.len();
-    }
-    let tables = vec![
+    let mut tables = vec![
         ("By family", views::ncu::families(&families)),
         ("By name", views::ncu::names(&names)),
-        ("Launches", table),
+        ("Launches", views::ncu::launches(&launches, total_ns, session.args.full_names)),
     ];
+    if session.args.kernel.is_some() {
+        let left_out = session.results() - launches.len();
+        tables.iter_mut().for_each(|(_, table)| table.filtered_out = left_out);
+    }
     session.print_tables(tables, &[column(order)])
 }
