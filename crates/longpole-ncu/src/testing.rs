@@ -95,16 +95,24 @@ impl Sample {
         self.finish(0).metrics
     }
 
-    /// The result, at a place of its report.
+    /// The result, at a place of its report, with names of its own.
     pub(crate) fn finish(self, id: usize) -> ProfiledResult {
         let mut names = Names::default();
-        let row = |(name, value): (String, Value)| Metric {
-            name: names.intern(&name),
-            value: Some(value),
-            instances: Vec::new(),
-            is_series: false,
+        self.list_names(&mut names);
+        self.finish_with(id, &Arc::new(names))
+    }
+
+    fn list_names(&self, names: &mut Names) {
+        for (name, _) in &self.values {
+            names.intern(name);
+        }
+    }
+
+    fn finish_with(self, id: usize, names: &Arc<Names>) -> ProfiledResult {
+        let row = |(name, value): (String, Value)| {
+            Some(Metric { name: names.find(&name)?, value: Some(value), instances: Vec::new(), is_series: false })
         };
-        let rows = self.values.into_iter().map(row).collect();
+        let rows = self.values.into_iter().filter_map(row).collect();
         let function = self.name.split(['<', '(']).next().map(str::to_owned);
         ProfiledResult {
             id,
@@ -120,7 +128,7 @@ impl Sample {
             stream: None,
             clocks_locked: self.clocks_locked,
             sources: Vec::new(),
-            metrics: Metrics::new(Arc::new(names), rows),
+            metrics: Metrics::new(Arc::clone(names), rows),
             rules: self.rules,
             sections: self.sections,
             nvtx: self.nvtx,
@@ -133,8 +141,14 @@ pub(crate) fn report(samples: Vec<Sample>) -> Report {
     report_of(Session::default(), samples)
 }
 
-/// A report with this session and these results. It holds them whole, so that every selection yields everything.
+/// A report with this session and these results, which share its names as those of a file do.
 pub(crate) fn report_of(session: Session, samples: Vec<Sample>) -> Report {
+    let mut names = Names::default();
+    for sample in &samples {
+        sample.list_names(&mut names);
+    }
+    let names = Arc::new(names);
+    let results = samples.into_iter().enumerate().map(|(id, sample)| sample.finish_with(id, &names)).collect();
     Report {
         path: "made by hand".to_owned(),
         format: "ncu-csv",
@@ -142,7 +156,7 @@ pub(crate) fn report_of(session: Session, samples: Vec<Sample>) -> Report {
         session,
         processes: Vec::new(),
         troubles: Troubles::default(),
-        names: Arc::new(Names::default()),
-        backing: Backing::Table(samples.into_iter().enumerate().map(|(id, sample)| sample.finish(id)).collect()),
+        names,
+        backing: Backing::Table(results),
     }
 }

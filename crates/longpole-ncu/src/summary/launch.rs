@@ -129,6 +129,7 @@ fn sm_count_of_session(report: &Report, metrics: &Metrics) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::summary::selection;
     use crate::testing::{Sample, report};
 
     #[test]
@@ -140,7 +141,7 @@ mod tests {
             .value("launch__occupancy_limit_blocks", 32.0)
             .value("launch__occupancy_limit_barriers", 0.0);
         let report = report(vec![sample]);
-        let launch = launch(&report, &report.decode(0, &report.select()).unwrap());
+        let launch = launch(&report, &report.decode(0, &selection(&report)).unwrap());
         assert_eq!(launch.limiters, ["registers", "warps"]);
         let limits: Vec<_> = launch.limits.iter().map(|limit| (limit.resource, limit.blocks_per_sm)).collect();
         assert_eq!(limits, [("registers", 8), ("warps", 8), ("shared memory", 16), ("blocks", 32)]);
@@ -152,7 +153,7 @@ mod tests {
         let samples = vec![parts(Sample::kernel("sum")), parts(Sample::kernel("own")).value(SHARED, 2_048.0), Sample::kernel("none")];
         let report = report(samples);
         let shared: Vec<_> =
-            report.decode_all(&report.select()).iter().map(|result| launch(&report, result).shared_bytes_per_block).collect();
+            report.decode_all(&selection(&report)).iter().map(|result| launch(&report, result).shared_bytes_per_block).collect();
         assert_eq!(shared, [Some(2_560), Some(2_048), None]);
     }
 
@@ -161,7 +162,7 @@ mod tests {
         let dims = |sample: Sample| sample.value(GRID[0], 64.0).value(GRID[1], 2.0).value(GRID[2], 1.0).value(WAVES, 0.5);
         let report =
             report(vec![dims(Sample::of(EntryKind::Graph, "graph")).value(BLOCK_SIZE, 256.0), dims(Sample::kernel("k").grid([8, 1, 1]))]);
-        let results = report.decode_all(&report.select());
+        let results = report.decode_all(&selection(&report));
         assert_eq!(shape(&results[0]), (Some([64, 2, 1]), Some([256, 1, 1])));
         assert_eq!(shape(&results[1]).0, Some([8, 1, 1]));
         assert_eq!((waves_of_kernel(&results[0]), waves_of_kernel(&results[1])), (None, Some(0.5)));
@@ -170,7 +171,7 @@ mod tests {
     #[test]
     fn a_cluster_of_one_is_none() {
         let report = report(vec![Sample::kernel("a").value(CLUSTER, 1.0), Sample::kernel("b").value(CLUSTER, 2.0)]);
-        let clusters: Vec<_> = report.decode_all(&report.select()).iter().map(|result| launch(&report, result).cluster_size).collect();
+        let clusters: Vec<_> = report.decode_all(&selection(&report)).iter().map(|result| launch(&report, result).cluster_size).collect();
         assert_eq!(clusters, [None, Some(2)]);
     }
 }

@@ -1,11 +1,12 @@
 use super::*;
 use crate::summary::launch::launch;
+use crate::summary::selection;
 use crate::testing::{Sample, report};
 
 /// The symptoms of a sample, as (code, text).
 fn of(sample: Sample) -> Vec<(&'static str, String)> {
     let report = report(vec![sample]);
-    let result = report.decode(0, &report.select()).unwrap();
+    let result = report.decode(0, &selection(&report)).unwrap();
     let launch = launch(&report, &result);
     symptoms(&result, &launch).into_iter().map(|symptom| (symptom.code, symptom.text)).collect()
 }
