@@ -90,8 +90,10 @@ pub enum Unit {
     SpecialRegister,
     /// Moves between register files, votes and matches, with a variable latency.
     Conversion,
-    /// Stores and reductions: nothing comes back.
+    /// Stores and reductions through L1: nothing comes back, but the operands are read late.
     Store,
+    /// Stores to shared memory.
+    SharedStore,
     /// Jumps, barriers, fences.
     Control,
 }
@@ -102,7 +104,7 @@ impl Unit {
     /// After the descriptions of the two stall reasons in NVIDIA's Kernel Profiling Guide: long is an L1TEX operation (global, local,
     /// surface, texture), short a memory input/output operation that is not (shared memory, special functions, dynamic branches).
     pub const fn is_long_scoreboard(self) -> bool {
-        matches!(self, Self::GlobalMemory | Self::LocalMemory | Self::Texture | Self::AsyncCopy)
+        matches!(self, Self::GlobalMemory | Self::LocalMemory | Self::Texture | Self::AsyncCopy | Self::Store)
     }
 
     /// What to call the result in a sentence.
@@ -120,7 +122,8 @@ impl Unit {
             Self::Shuffle => "exchange between lanes",
             Self::SpecialRegister => "read of a special register",
             Self::Conversion => "move between register files",
-            Self::Store => "store",
+            Self::Store => "store to global or local memory",
+            Self::SharedStore => "store to shared memory",
             Self::Control => "control flow",
         }
     }
