@@ -221,7 +221,7 @@ impl Instruction {
         // A second predicate in bits 87 to 90 can hold a jump or exit back just as the guard does.
         let always = self.guard().is_always() && self.field(87, 4) == 7;
         match operation.mnemonic {
-            "BRA" => always && self.field(9, 3) == 4 && !self.is_divergence_branch(),
+            "BRA" => always && self.field(9, 3) == 4 && self.field(32, 2) == 0,
             "EXIT" | "BRX" | "RET" | "KILL" => always,
             _ => false,
         }
@@ -253,9 +253,9 @@ impl Instruction {
         counts.then(|| (self.field(44, 3) as u8, self.field(38, 6) as u8)).filter(|&(scoreboard, _)| scoreboard < 6)
     }
 
-    /// `BRA.DIV`, taken only when the warp has split: bits 32 and 33 hold the condition.
+    /// `BRA.DIV`, taken only when the warp has split: bits 32 and 33 hold a condition on the warp, 0 for none.
     fn is_divergence_branch(&self) -> bool {
-        self.field(32, 2) != 0
+        self.field(32, 2) == 2
     }
 
     fn field(&self, first: u32, width: u32) -> u64 {
