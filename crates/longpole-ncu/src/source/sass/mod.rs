@@ -90,8 +90,10 @@ pub enum Unit {
     SpecialRegister,
     /// Moves between register files, votes and matches, with a variable latency.
     Conversion,
-    /// Stores and reductions: nothing comes back.
+    /// Stores and reductions through L1: nothing comes back, but the operands are read late.
     Store,
+    /// Stores to shared memory.
+    SharedStore,
     /// Jumps, barriers, fences.
     Control,
 }
@@ -102,7 +104,7 @@ impl Unit {
     /// After the descriptions of the two stall reasons in NVIDIA's Kernel Profiling Guide: long is an L1TEX operation (global, local,
     /// surface, texture), short a memory input/output operation that is not (shared memory, special functions, dynamic branches).
     pub const fn is_long_scoreboard(self) -> bool {
-        matches!(self, Self::GlobalMemory | Self::LocalMemory | Self::Texture | Self::AsyncCopy)
+        matches!(self, Self::GlobalMemory | Self::LocalMemory | Self::Texture | Self::AsyncCopy | Self::Store)
     }
 
     /// What to call the result in a sentence.
@@ -120,7 +122,8 @@ impl Unit {
             Self::Shuffle => "exchange between lanes",
             Self::SpecialRegister => "read of a special register",
             Self::Conversion => "move between register files",
-            Self::Store => "store",
+            Self::Store => "store to global or local memory",
+            Self::SharedStore => "store to shared memory",
             Self::Control => "control flow",
         }
     }
@@ -218,7 +221,7 @@ impl Instruction {
         // A second predicate in bits 87 to 90 can hold a jump or exit back just as the guard does.
         let always = self.guard().is_always() && self.field(87, 4) == 7;
         match operation.mnemonic {
-            "BRA" => always && self.field(9, 3) == 4 && !self.is_divergence_branch(),
+            "BRA" => always && self.field(9, 3) == 4 && self.field(32, 2) == 0,
             "EXIT" | "BRX" | "RET" | "KILL" => always,
             _ => false,
         }
@@ -250,9 +253,9 @@ impl Instruction {
         counts.then(|| (self.field(44, 3) as u8, self.field(38, 6) as u8)).filter(|&(scoreboard, _)| scoreboard < 6)
     }
 
-    /// `BRA.DIV`, taken only when the warp has split: bits 32 and 33 hold the condition.
+    /// `BRA.DIV`, taken only when the warp has split: bits 32 and 33 hold a condition on the warp, 0 for none.
     fn is_divergence_branch(&self) -> bool {
-        self.field(32, 2) != 0
+        self.field(32, 2) == 2
     }
 
     fn field(&self, first: u32, width: u32) -> u64 {
