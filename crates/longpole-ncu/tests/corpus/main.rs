@@ -1,4 +1,10 @@
-//! Reports against what ncu itself prints for them, and against damage.
+//! Reports against what ncu itself prints for them, ncu's tables as an input, and damage of all kinds.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "tests stop at what they do not expect, and say what they compared or skipped"
+)]
 
 mod details_page;
 mod eras;
