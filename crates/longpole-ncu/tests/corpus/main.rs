@@ -6,9 +6,14 @@
     reason = "tests stop at what they do not expect, and say what they compared or skipped"
 )]
 
+mod compressed;
+mod damage;
 mod details_page;
+#[path = "../support/encode.rs"]
+mod encode;
 mod eras;
 mod files;
+mod made;
 mod raw_page;
 mod source_page;
 mod tables;
