@@ -179,12 +179,16 @@ impl Metrics {
 }
 
 /// Reads one metric. `wanted` says of a name's number whether its value and whether its instances are wanted; `Ok(None)`
-/// for one that is not wanted or has no name.
-pub(crate) fn decode(message: &[u8], names: &Names, wanted: impl Fn(u32) -> (bool, bool)) -> Result<Option<Metric>, DecodeProblem> {
-    let mut fields = Fields::of(message);
+/// for one that is not wanted. `room` is how many more instances the result may have.
+pub(crate) fn decode(
+    message: &[u8],
+    names: &Names,
+    room: &mut usize,
+    wanted: impl Fn(u32) -> (bool, bool),
+) -> Result<Option<Metric>, DecodeProblem> {
     let (mut name, mut values, mut instances, mut is_series) = (None, None, Vec::new(), false);
     let mut want = None;
-    while let Some(field) = fields.next() {
+    for field in Fields::of(message) {
         match field.map_err(|Malformed| DecodeProblem::Malformed)? {
             (1, Field::Varint(number)) => {
                 let canonical = names.canonical(number).ok_or(DecodeProblem::Unnamed)?;
@@ -196,7 +200,10 @@ pub(crate) fn decode(message: &[u8], names: &Names, wanted: impl Fn(u32) -> (boo
                 (name, want) = (Some(canonical), Some((value, breakdown)));
             }
             (2, Field::Bytes(value)) => values = Some(value),
-            (3, Field::Bytes(instance)) if want.is_none_or(|(_, breakdown)| breakdown) => instances.push(decode_instance(instance)?),
+            (3, Field::Bytes(instance)) if want.is_none_or(|(_, breakdown)| breakdown) => {
+                *room = room.checked_sub(1).ok_or(DecodeProblem::Malformed)?;
+                instances.push(decode_instance(instance)?);
+            }
             (4, Field::Varint(category)) => is_series = category == 1,
             _ => {}
         }

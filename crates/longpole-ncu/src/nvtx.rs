@@ -1,5 +1,7 @@
 //! Where in the program's own ranges a kernel was launched.
 
+use std::collections::HashMap;
+
 use crate::container::wire::{Field, Fields, Malformed};
 
 /// One NVTX range that was open when the result was recorded.
@@ -13,19 +15,22 @@ pub struct NvtxRange {
 
 /// The ranges that were open, outermost first: those of the launching thread, then those started and ended by number.
 pub(crate) fn decode(message: &[u8], thread: Option<u64>) -> Result<Vec<NvtxRange>, Malformed> {
-    let mut domains: Vec<(u64, String)> = Vec::new();
+    let mut domains: HashMap<u64, String> = HashMap::new();
     let (mut pushed, mut started) = (Vec::new(), Vec::new());
     for field in Fields::of(message) {
         match field? {
-            (1, Field::Bytes(domain)) => domains.push(decode_domain(domain)?),
+            (1, Field::Bytes(domain)) => {
+                let (id, name) = decode_domain(domain)?;
+                domains.entry(id).or_insert(name);
+            }
             (2, Field::Bytes(stack)) => decode_thread(stack, thread, &mut pushed)?,
             (3, Field::Bytes(domain)) => decode_started(domain, &mut started)?,
             _ => {}
         }
     }
     let name_of = |id: u64| {
-        let domain = domains.iter().find(|(number, _)| *number == id).map(|(_, name)| name.as_str());
-        domain.filter(|name| id != 0 && !name.is_empty()).map(str::to_owned)
+        let domain = domains.get(&id).filter(|name| id != 0 && !name.is_empty());
+        domain.cloned()
     };
     Ok(pushed.into_iter().chain(started).map(|(domain, name)| NvtxRange { name, domain: name_of(domain) }).collect())
 }

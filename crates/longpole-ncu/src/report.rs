@@ -42,7 +42,7 @@ pub(crate) enum Backing {
         /// The bytes.
         storage: Storage,
         /// Where everything is in them.
-        index: Index,
+        index: Box<Index>,
     },
     /// A table export, read whole: it is small.
     Table(Vec<ProfiledResult>),
@@ -112,7 +112,7 @@ impl Report {
             processes: std::mem::take(&mut index.processes),
             troubles,
             names: Arc::new(std::mem::take(&mut index.names)),
-            backing: Backing::Container { storage, index },
+            backing: Backing::Container { storage, index: Box::new(index) },
         }
     }
 
@@ -212,7 +212,7 @@ impl Report {
         let process = process.map(|process| process as u32);
         let mut data = None;
         for entry in index.sources.iter().filter(|entry| entry.reference == reference && entry.process == process) {
-            let bytes = self.entry(storage, entry.offset, entry.length)?;
+            let Some(bytes) = self.entry(storage, entry.offset, entry.length) else { continue };
             if data.get_or_insert_with(SourceData::default).merge(&bytes).is_err() {
                 self.troubles.add(TroubleCode::DamagedResult, Some(entry.offset), || Some("source data".to_owned()));
             }
@@ -281,6 +281,6 @@ fn describe(start: &[u8]) -> String {
     if let Some((_, name)) = known.iter().find(|(magic, _)| start.starts_with(magic)) {
         return (*name).to_owned();
     }
-    let shown: String = start.iter().take(8).map(|byte| format!("{byte:02x} ")).collect();
-    format!("bytes that begin with {}", shown.trim_end())
+    let shown: Vec<String> = start.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    format!("bytes that begin with {}", shown.join(" "))
 }

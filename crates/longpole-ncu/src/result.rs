@@ -9,6 +9,16 @@ use crate::nvtx::{self, NvtxRange};
 use crate::rules::{self, Rule};
 use crate::sections::{self, Section};
 
+/// Most metrics and instances of one result: a thousand times those of the largest real one, and a bound on what a few bytes of a
+/// hostile one can become in memory.
+const MOST_VALUES: usize = 1 << 23;
+
+/// Most bytes of rules, sections and ranges of one result; real ones have a tenth of a megabyte.
+const MOST_WORDS: usize = 16 << 20;
+
+/// Most references of one result to source data.
+const MOST_SOURCES: usize = 1 << 16;
+
 /// What of a result is wanted; the rest is skipped, and costs next to nothing.
 ///
 /// A selection belongs to the report it was made for.
@@ -207,6 +217,7 @@ pub(crate) fn decode(id: usize, kind: EntryKind, process: Option<usize>, message
     let mut damage = Damage::default();
     let mut rows = Vec::new();
     let mut nvtx_state = None;
+    let (mut room, mut words) = (MOST_VALUES, MOST_WORDS);
     let mut result = ProfiledResult {
         id,
         kind,
@@ -231,18 +242,32 @@ pub(crate) fn decode(id: usize, kind: EntryKind, process: Option<usize>, message
             damage.malformed += 1;
             break;
         };
+        if let Field::Bytes(bytes) = field
+            && [layout.rules, layout.sections, layout.nvtx].contains(&number)
+        {
+            // An empty message takes memory as well.
+            let Some(left) = words.checked_sub(bytes.len() + 16) else {
+                damage.malformed += 1;
+                continue;
+            };
+            words = left;
+        }
         let outcome = match field {
-            Field::Bytes(bytes) if number == layout.metrics => match metrics::decode(bytes, &wanted.names, |name| wanted.of(name)) {
-                Ok(metric) => {
-                    rows.extend(metric);
-                    Ok(())
+            Field::Bytes(bytes) if number == layout.metrics => {
+                match metrics::decode(bytes, &wanted.names, &mut room, |name| wanted.of(name)) {
+                    Ok(Some(_)) if room == 0 => Err(Malformed),
+                    Ok(metric) => {
+                        room -= usize::from(metric.is_some());
+                        rows.extend(metric);
+                        Ok(())
+                    }
+                    Err(DecodeProblem::Unnamed) => {
+                        damage.unnamed += 1;
+                        Ok(())
+                    }
+                    Err(DecodeProblem::Malformed) => Err(Malformed),
                 }
-                Err(DecodeProblem::Unnamed) => {
-                    damage.unnamed += 1;
-                    Ok(())
-                }
-                Err(DecodeProblem::Malformed) => Err(Malformed),
-            },
+            }
             Field::Bytes(bytes) if number == layout.rules && wanted.rules => rules::decode(bytes).map(|rule| result.rules.push(rule)),
             Field::Bytes(bytes) if number == layout.sections && wanted.sections => {
                 sections::decode(bytes).map(|section| result.sections.push(section))
@@ -252,11 +277,8 @@ pub(crate) fn decode(id: usize, kind: EntryKind, process: Option<usize>, message
                 Ok(())
             }
             Field::Bytes(bytes) if number == layout.clock => locked(bytes).map(|locked| result.clocks_locked = locked),
-            Field::Bytes(bytes) if number == layout.sources => references(kind, bytes).map(|more| result.sources.extend(more)),
-            Field::Varint(reference) if number == layout.sources => {
-                result.sources.push(reference);
-                Ok(())
-            }
+            Field::Bytes(bytes) if number == layout.sources => references(kind, bytes, &mut result.sources),
+            Field::Varint(reference) if number == layout.sources => add_reference(reference, &mut result.sources),
             Field::Varint(thread) if number == 1 => {
                 result.thread = Some(thread);
                 Ok(())
@@ -335,19 +357,26 @@ fn locked(message: &[u8]) -> Result<Option<bool>, Malformed> {
 }
 
 /// A kernel holds a message with one reference, the others a packed list of them.
-fn references(kind: EntryKind, bytes: &[u8]) -> Result<Vec<u64>, Malformed> {
-    let mut references = Vec::new();
+fn references(kind: EntryKind, bytes: &[u8], found: &mut Vec<u64>) -> Result<(), Malformed> {
     if kind == EntryKind::Kernel {
         for field in Fields::of(bytes) {
             if let (1, Field::Varint(reference)) = field? {
-                references.push(reference);
+                add_reference(reference, found)?;
             }
         }
-        return Ok(references);
+        return Ok(());
     }
     let mut rest = bytes;
     while !rest.is_empty() {
-        references.push(prost::encoding::decode_varint(&mut rest).map_err(|_| Malformed)?);
+        add_reference(prost::encoding::decode_varint(&mut rest).map_err(|_| Malformed)?, found)?;
     }
-    Ok(references)
+    Ok(())
+}
+
+fn add_reference(reference: u64, found: &mut Vec<u64>) -> Result<(), Malformed> {
+    if found.len() >= MOST_SOURCES {
+        return Err(Malformed);
+    }
+    found.push(reference);
+    Ok(())
 }

@@ -187,15 +187,12 @@ fn without_markup(text: &str) -> String {
     while let Some(at) = rest.find('@') {
         let (before, link) = rest.split_at(at);
         plain.push_str(before);
-        match label(&link[1..]) {
-            Some((label, after)) => {
-                plain.push_str(label);
-                rest = after;
-            }
-            None => {
-                plain.push('@');
-                rest = &link[1..];
-            }
+        if let Some((label, after)) = label(&link[1..]) {
+            plain.push_str(label);
+            rest = after;
+        } else {
+            plain.push('@');
+            rest = &link[1..];
         }
     }
     plain.push_str(rest);

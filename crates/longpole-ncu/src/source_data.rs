@@ -2,6 +2,10 @@
 
 use crate::container::wire::{Field, Fields, Malformed};
 
+/// Most source files of one module, and most functions; real ones have a few hundred and a few thousand.
+const MOST_FILES: usize = 1 << 16;
+const MOST_FUNCTIONS: usize = 1 << 20;
+
 /// A source file that ncu packed into the report (`--import-source yes`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFile {
@@ -43,6 +47,9 @@ impl SourceData {
                 (8, Field::Bytes(files)) => {
                     for file in Fields::of(files) {
                         if let (1, Field::Bytes(file)) = file? {
+                            if self.files.len() >= MOST_FILES {
+                                return Err(Malformed);
+                            }
                             self.files.push(decode_file(file)?);
                         }
                     }
@@ -50,6 +57,9 @@ impl SourceData {
                 (9, Field::Bytes(relocations)) => {
                     for function in Fields::of(relocations) {
                         if let (1, Field::Bytes(function)) = function? {
+                            if self.functions.len() >= MOST_FUNCTIONS {
+                                return Err(Malformed);
+                            }
                             self.functions.extend(decode_function(function)?);
                         }
                     }

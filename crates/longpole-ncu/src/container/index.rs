@@ -22,6 +22,9 @@ const LARGEST_HEADER: u32 = 16 << 20;
 /// Most names that are kept; real reports have a few thousand.
 const MOST_NAMES: usize = 1 << 22;
 
+/// Most bytes of facts about the session that are kept, over all blocks; real reports have a few ten thousand.
+const MOST_SESSION_BYTES: usize = 8 << 20;
+
 /// Most results that are indexed.
 const MOST_ENTRIES: usize = 1 << 24;
 
@@ -96,7 +99,7 @@ pub(crate) struct Index {
 impl Index {
     /// Reads the headers of all blocks. Damage ends the pass or a block, and is counted.
     pub(crate) fn of(storage: &Storage, troubles: &Troubles) -> Self {
-        let mut reader = Reader { storage, troubles, position: 0, index: Self::default(), numbers: HashMap::new() };
+        let mut reader = Reader { storage, troubles, position: 0, index: Self::default(), numbers: HashMap::new(), session_bytes: 0 };
         reader.file();
         reader.index
     }
@@ -109,15 +112,17 @@ struct Reader<'a> {
     index: Index,
     /// The processes seen so far.
     numbers: HashMap<Process, u32>,
+    session_bytes: usize,
 }
 
 impl Reader<'_> {
     fn file(&mut self) {
         self.position = MAGIC.len() as u64;
         let Some(header) = self.sized_message() else { return };
-        match FileHeader::decode(&header[..]) {
-            Ok(header) => self.index.version = header.version,
-            Err(_) => self.damaged(0, "the file header"),
+        if let Ok(header) = FileHeader::decode(&header[..]) {
+            self.index.version = header.version;
+        } else {
+            self.damaged(0, "the file header");
         }
         if self.index.version != Some(KNOWN_VERSION) {
             let found = self.index.version.map_or_else(|| "no version".to_owned(), |version| format!("version {version}"));
@@ -130,17 +135,20 @@ impl Reader<'_> {
     fn block(&mut self) -> Option<()> {
         let start = self.position;
         let header = self.sized_message()?;
-        let header = match BlockHeader::decode(&header[..]) {
-            Ok(header) => header,
-            Err(_) => {
-                // Without its header the block has no known end, and what follows cannot be found.
-                self.damaged(start, "a block header");
-                return None;
-            }
+        if header.is_empty() {
+            // Every block says something. A tail of zeros, as a crash may leave behind, would be as many blocks as it has words.
+            self.damaged(start, "a block without a header");
+            return None;
+        }
+        let Ok(header) = BlockHeader::decode(&header[..]) else {
+            // Without its header the block has no known end, and what follows cannot be found.
+            self.damaged(start, "a block header");
+            return None;
         };
         for details in &header.session {
+            self.session_bytes += details.len();
             // Merging is what the format asks for: lists grow, single values are replaced.
-            if self.index.session.merge(&details[..]).is_err() {
+            if self.session_bytes > MOST_SESSION_BYTES || self.index.session.merge(&details[..]).is_err() {
                 self.damaged(start, "facts about the session");
             }
         }

@@ -141,13 +141,11 @@ impl Sink {
             file.write_all(&std::mem::take(&mut self.memory))?;
             self.scratch = Some(file);
         }
-        match &mut self.scratch {
-            Some(file) => file.write_all(bytes),
-            None => {
-                self.memory.extend_from_slice(bytes);
-                Ok(())
-            }
+        if let Some(file) = &mut self.scratch {
+            return file.write_all(bytes);
         }
+        self.memory.extend_from_slice(bytes);
+        Ok(())
     }
 
     fn finish(self) -> io::Result<Storage> {

@@ -18,19 +18,11 @@ pub(crate) enum Field<'a> {
     Bytes(&'a [u8]),
 }
 
-impl<'a> Field<'a> {
+impl Field<'_> {
     /// The integer, if it is one.
     pub(crate) const fn varint(self) -> Option<u64> {
         match self {
             Self::Varint(value) => Some(value),
-            _ => None,
-        }
-    }
-
-    /// The bytes, if it has any.
-    pub(crate) const fn bytes(self) -> Option<&'a [u8]> {
-        match self {
-            Self::Bytes(bytes) => Some(bytes),
             _ => None,
         }
     }

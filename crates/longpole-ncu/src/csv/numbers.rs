@@ -26,27 +26,20 @@ impl Evidence {
         }
         let (points, commas) = (text.matches('.').count(), text.matches(',').count());
         let digits_behind = |mark: char| text.rsplit_once(mark).map_or(0, |(_, behind)| behind.len());
-        let decimals = match (points, commas) {
+        let is_point = match (points, commas) {
             (0, 0) => return,
-            // Both: the last one separates decimals.
-            (1.., 1..) => {
-                if text.rfind('.') > text.rfind(',') {
-                    Decimals::Point
-                } else {
-                    Decimals::Comma
-                }
-            }
-            // One of them several times separates thousands.
-            (2.., 0) => Decimals::Comma,
-            (0, 2..) => Decimals::Point,
-            // Once and not before three digits it separates decimals.
-            (1, 0) if digits_behind('.') != 3 => Decimals::Point,
-            (0, 1) if digits_behind(',') != 3 => Decimals::Comma,
-            _ => return,
+            // Several of one mark separate thousands; one separates decimals unless three digits stand behind it.
+            (1, 0) if digits_behind('.') == 3 => return,
+            (0, 1) if digits_behind(',') == 3 => return,
+            (_, 0) => points == 1,
+            (0, _) => commas > 1,
+            // The last one separates decimals.
+            _ => text.rfind('.') > text.rfind(','),
         };
-        match decimals {
-            Decimals::Point => self.point += 1,
-            Decimals::Comma => self.comma += 1,
+        if is_point {
+            self.point += 1;
+        } else {
+            self.comma += 1;
         }
     }
 
@@ -154,7 +147,9 @@ mod tests {
     fn a_table_shows_what_separates_its_decimals() {
         let decimals = |cells: &[&str]| {
             let mut evidence = Evidence::default();
-            cells.iter().for_each(|cell| evidence.see(cell));
+            for cell in cells {
+                evidence.see(cell);
+            }
             evidence.decimals()
         };
         assert_eq!(decimals(&["1,234", "5", "all"]), Decimals::Point);

@@ -1,5 +1,7 @@
 //! ncu's CSV as an input: the same figures as the report it was printed from.
 
+use std::path::Path;
+
 use longpole_ncu::{ProfiledResult, Report, TroubleCode};
 
 use crate::details_page::{estimate, without_addresses};
@@ -12,11 +14,9 @@ fn read(text: &[u8]) -> Report {
 }
 
 /// A report and its page as a table.
-fn pair(name: &str, page: &str) -> Option<(Report, Report)> {
-    let folder = files::shared()?;
-    let report = files::load(&folder.join(format!("{name}.ncu-rep")))?;
-    let table = files::load(&folder.join(format!("{name}.{page}.csv")))?;
-    Some((Report::read(&report[..], name).unwrap(), read(&table)))
+fn pair(path: &Path, page: &str) -> Option<(Report, Report)> {
+    let (report, table) = files::report_and_text(path, page)?;
+    Some((report, read(&table)))
 }
 
 /// What both pages say of a result besides its figures.
@@ -33,25 +33,23 @@ fn about(report: &Report, result: &ProfiledResult) -> String {
 
 #[test]
 fn the_raw_page_gives_the_figures_of_the_report() {
-    let Some(folder) = files::shared() else { return };
     let mut tally = Tally::default();
-    for name in files::names(&folder, "raw") {
-        let (Some((report, table)), Some((_, page))) = (pair(&name, "raw"), files::with_page(&folder, &name, "raw")) else { continue };
+    for path in files::with_pages("raw") {
+        let name = path.display();
+        let (Some((report, table)), Some((_, page))) = (pair(&path, "raw"), files::report_and_page(&path, "raw")) else { continue };
         assert_eq!(table.format(), "ncu-csv");
         assert!(table.troubles().is_empty(), "{name}: {:?}", table.troubles());
         let (expected, ours) = (all_of(&report), all_of(&table));
         assert_eq!(ours.len(), expected.len(), "{name}");
         for ((ours, expected), row) in ours.iter().zip(&expected).zip(&page[2..]) {
-            tally.check(|| name.clone(), &about(&report, expected), Some(about(&table, ours)));
+            tally.check(|| name.to_string(), &about(&report, expected), Some(about(&table, ours)));
             for ((column, unit), printed) in page[0].iter().zip(&page[1]).zip(row) {
                 let value = |result: &ProfiledResult| result.metrics.get(column).and_then(|metric| metric.value.clone());
                 let place = || format!("{name}, result {}, {column} [{unit}]", ours.id);
                 match (value(ours), value(expected)) {
                     (None, None) => {}
                     (Some(ours), _) => tally.check(place, &plain(printed), print_like(&plain(printed), unit, Some(&ours))),
-                    (None, Some(expected)) => {
-                        tally.check(place, "", expected.text().map_or(Some("a value".to_owned()), |text| Some(text.to_owned())))
-                    }
+                    (None, Some(expected)) => tally.check(place, "", Some(expected.text().unwrap_or("a value").to_owned())),
                 }
             }
         }
@@ -61,22 +59,22 @@ fn the_raw_page_gives_the_figures_of_the_report() {
         };
         assert_eq!(device(&table), device(&report), "{name}");
     }
-    tally.finish("raw page as a table", 100_000);
+    tally.finish("raw page as a table", files::at_least(170_000, 10_000));
 }
 
 #[test]
 fn the_details_page_gives_the_figures_of_the_report() {
-    let Some(folder) = files::shared() else { return };
     let mut tally = Tally::default();
-    for name in files::names(&folder, "details") {
-        let (Some((report, table)), Some((_, page))) = (pair(&name, "details"), files::with_page(&folder, &name, "details")) else {
+    for path in files::with_pages("details") {
+        let name = path.display();
+        let (Some((report, table)), Some((_, page))) = (pair(&path, "details"), files::report_and_page(&path, "details")) else {
             continue;
         };
         assert!(table.troubles().is_empty(), "{name}: {:?}", table.troubles());
         let (expected, ours) = (all_of(&report), all_of(&table));
         assert_eq!(ours.len(), expected.len(), "{name}");
         for (ours, expected) in ours.iter().zip(&expected) {
-            tally.check(|| name.clone(), &about(&report, expected), Some(about(&table, ours)));
+            tally.check(|| name.to_string(), &about(&report, expected), Some(about(&table, ours)));
             let messages = |result: &ProfiledResult| {
                 let rules = result.rules.iter().flat_map(|rule| rule.messages.iter().map(move |message| (rule, message)));
                 let mut rows: Vec<String> = rules
@@ -121,7 +119,7 @@ fn the_details_page_gives_the_figures_of_the_report() {
             }
         }
     }
-    tally.finish("details page as a table", 10_000);
+    tally.finish("details page as a table", files::at_least(14_000, 400));
 }
 
 /// A table with its numbers as another language prints them.
@@ -136,7 +134,9 @@ fn translated(text: &[u8], group: &str) -> Vec<u8> {
         }
     }
     let mut writer = csv::WriterBuilder::new().quote_style(csv::QuoteStyle::Always).from_writer(Vec::new());
-    rows.iter().for_each(|row| writer.write_record(row).unwrap());
+    for row in &rows {
+        writer.write_record(row).unwrap();
+    }
     writer.into_inner().unwrap()
 }
 
@@ -148,9 +148,8 @@ fn contents(report: &Report) -> String {
 
 #[test]
 fn tables_of_other_languages_give_the_same_figures() {
-    let Some(folder) = files::shared() else { return };
-    for name in ["gemv_before", "range"] {
-        let text = files::load(&folder.join(format!("{name}.raw.csv"))).unwrap();
+    for name in ["gemv_before", "gemv_after"] {
+        let text = files::load(&files::root().join("corpus/ncu").join(format!("{name}.raw.csv"))).unwrap();
         let expected = contents(&read(&text));
         for group in [".", " ", "\u{a0}", "\u{202f}"] {
             let ours = contents(&read(&translated(&text, group)));
