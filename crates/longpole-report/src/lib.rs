@@ -37,10 +37,10 @@ pub use ncu::{
     ComparisonPage, KernelPage, NcuKernel, RawMetric, comparison_markdown, comparison_text, kernel_lines, kernels_markdown, kernels_text,
     sources_markdown, sources_text, tables_markdown, tables_text,
 };
+pub use redact::{redact, redact_problems, redact_string, redact_trace};
 pub use redact::{
     redact_comparison, redact_launches, redact_metrics, redact_report_source, redact_source_view, redact_summary, redact_troubles,
 };
-pub use redact::{redact, redact_problems, redact_string, redact_trace};
 pub use report_header::{
     ReportDevice, ReportHeader, ReportSource, comparison_markdown_header, comparison_text_header, report_markdown_header,
     report_text_header,

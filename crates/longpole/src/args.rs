@@ -93,7 +93,8 @@ Examples:
   longpole memory trace.json.gz --sort peak --range decode_step")]
     Memory(TableArgs),
     /// Nsight Compute reports: why a kernel is slow, all launches, source lines, two reports compared
-    #[command(after_help = "A REPORT is what `ncu -o report` writes (.ncu-rep, .ncu-repz), ncu's `--csv --page raw`, or - for standard input.
+    #[command(
+        after_help = "A REPORT is what `ncu -o report` writes (.ncu-rep, .ncu-repz), ncu's `--csv --page raw`, or - for standard input.
 At most four kernels are shown in full; of more there is the table, unless --kernel or --id asks for a few.
 
 Sort keys of the table: launch, duration (default), dram, memory, sm, occupancy, waves, name.
@@ -104,7 +105,8 @@ Examples:
   longpole ncu report.ncu-rep --kernel gemv --full
   longpole ncu report.ncu-rep --id 3 --source
   longpole ncu after.ncu-rep --compare before.ncu-rep
-  longpole ncu report.ncu-rep --metrics 'dram__bytes.*sum$' --csv")]
+  longpole ncu report.ncu-rep --metrics 'dram__bytes.*sum$' --csv"
+    )]
     Ncu(NcuArgs),
     /// What a suspect means, how it is detected, and what usually fixes it
     #[command(after_help = "Examples:

@@ -10,8 +10,19 @@
 use std::borrow::Cow;
 
 /// Types that stand before a number in a list of template arguments.
-const CASTS: &[&str] =
-    &["(int)", "(unsigned int)", "(long)", "(unsigned long)", "(bool)", "(short)", "(unsigned short)", "(char)", "(unsigned char)", "(long long)", "(unsigned long long)"];
+const CASTS: &[&str] = &[
+    "(int)",
+    "(unsigned int)",
+    "(long)",
+    "(unsigned long)",
+    "(bool)",
+    "(short)",
+    "(unsigned short)",
+    "(char)",
+    "(unsigned char)",
+    "(long long)",
+    "(unsigned long long)",
+];
 
 /// `name` in GNU spelling. Names that are in it already come back as they are.
 pub(crate) fn gnu_spelling(name: &str) -> Cow<'_, str> {

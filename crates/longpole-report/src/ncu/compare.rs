@@ -196,7 +196,8 @@ pub fn comparison_markdown(page: &ComparisonPage<'_>) -> String {
         let _ = writeln!(out, "\n{}", markdown(&views::ncu::figures(&pair.figures, "figure")).trim_end());
         if !pair.stalls.is_empty() {
             let stalls = markdown(&views::ncu::figures(&pair.stalls, "reason"));
-            let _ = writeln!(out, "\n#### Stalls that moved, in cycles from one instruction of a warp to its next\n\n{}", stalls.trim_end());
+            let _ =
+                writeln!(out, "\n#### Stalls that moved, in cycles from one instruction of a warp to its next\n\n{}", stalls.trim_end());
         }
         for (heading, lines) in rules(page, pair) {
             let _ = writeln!(out, "\n#### {heading}\n");

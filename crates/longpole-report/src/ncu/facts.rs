@@ -69,11 +69,10 @@ fn time_line(speed: &Speed) -> Option<String> {
 fn launch_line(launch: &Launch) -> Option<String> {
     let shape = launch.grid.zip(launch.block).map(|(grid, block)| format!("grid {} of block {}", dimensions(grid), dimensions(block)));
     let shared = launch.shared_bytes_per_block.map(|total| {
-        let parts = [("static", launch.shared_static_bytes), ("dynamic", launch.shared_dynamic_bytes), ("driver", launch.shared_driver_bytes)];
-        let parts: Vec<String> = parts
-            .iter()
-            .filter_map(|(what, part)| part.filter(|&part| part > 0).map(|part| format!("{} {what}", size(part))))
-            .collect();
+        let parts =
+            [("static", launch.shared_static_bytes), ("dynamic", launch.shared_dynamic_bytes), ("driver", launch.shared_driver_bytes)];
+        let parts: Vec<String> =
+            parts.iter().filter_map(|(what, part)| part.filter(|&part| part > 0).map(|part| format!("{} {what}", size(part)))).collect();
         let whole = format!("{} shared a block", size(total));
         if parts.is_empty() { whole } else { format!("{whole} ({})", parts.join(", ")) }
     });
@@ -128,8 +127,10 @@ fn dram_line(speed: &Speed) -> Option<String> {
 
 fn memory_line(speed: &Speed) -> Option<String> {
     let cache = |name: &str, peak: Option<f64>, hit: Option<f64>| {
-        let parts: Vec<String> =
-            [peak.map(|value| format!("{} of peak", pct(value))), hit.map(|value| format!("hit {}", pct(value)))].into_iter().flatten().collect();
+        let parts: Vec<String> = [peak.map(|value| format!("{} of peak", pct(value))), hit.map(|value| format!("hit {}", pct(value)))]
+            .into_iter()
+            .flatten()
+            .collect();
         (!parts.is_empty()).then(|| format!("{name} {}", parts.join(", ")))
     };
     joined([

@@ -27,6 +27,9 @@ const FEW_SAMPLES: u64 = 100;
 /// Columns of a bar on the page.
 const BAR: usize = 12;
 
+/// Narrower terminals get no bars.
+const NARROW: usize = 72;
+
 /// Said above every list of ncu's suggestions.
 const ESTIMATES: &str = "estimates are upper bounds and overlap: do not add them up";
 
@@ -100,8 +103,8 @@ fn stalls_text(out: &mut String, kernel: &NcuKernel, page: &KernelPage, options:
     for stall in shown {
         let cycles = stall.cycles_per_issue.map_or_else(|| "–".to_owned(), decimal);
         let share = percent(stall.share_fraction);
-        let bar = bar(stall.share_fraction, BAR);
-        let head = format!("  {:reasons$}  {cycles:>7}  {share:>5} %  {bar:BAR$}  ", stall.reason);
+        let bar = if options.width < NARROW { String::new() } else { format!("{:BAR$}  ", bar(stall.share_fraction, BAR)) };
+        let head = format!("  {:reasons$}  {cycles:>7}  {share:>5} %  {bar}", stall.reason);
         hanging(out, &head, meaning(stall, page.full), options);
     }
     if let Some(more) = more {
@@ -245,7 +248,13 @@ fn kernel_markdown(out: &mut String, kernel: &NcuKernel, page: &KernelPage, note
         let _ = writeln!(out, "\n#### {}\n\n| stall | cycles | % | meaning |\n| --- | ---: | ---: | --- |", stalls_heading(kernel));
         for stall in shown {
             let cycles = stall.cycles_per_issue.map_or_else(|| "–".to_owned(), decimal);
-            let _ = writeln!(out, "| {} | {cycles} | {} | {} |", stall.reason, percent(stall.share_fraction), markdown_text(meaning(stall, page.full)));
+            let _ = writeln!(
+                out,
+                "| {} | {cycles} | {} | {} |",
+                stall.reason,
+                percent(stall.share_fraction),
+                markdown_text(meaning(stall, page.full))
+            );
         }
         if let Some(more) = more {
             let _ = writeln!(out, "\n_{}_", markdown_text(&more));

@@ -8,6 +8,8 @@ mod docs;
 mod harness;
 mod hostile;
 mod importer;
+mod made_report;
+mod ncu;
 mod parity;
 mod readme;
 mod redaction;

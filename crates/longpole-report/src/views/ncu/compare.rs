@@ -58,7 +58,8 @@ pub fn name_totals(totals: &[NameTotal], names: &[String]) -> Table {
     ];
     // A name without launches on one side took no time there; one whose times were not collected took an unknown time.
     let side = |launches: u64, time: Option<u64>| if launches == 0 { Some(Ns::ZERO) } else { ns(time) };
-    let delta = |before: Option<Ns>, after: Option<Ns>| before.zip(after).map(|(before, after)| Ns(after.get().saturating_sub(before.get())));
+    let delta =
+        |before: Option<Ns>, after: Option<Ns>| before.zip(after).map(|(before, after)| Ns(after.get().saturating_sub(before.get())));
     let rows = totals.iter().zip(names).map(|(total, name)| {
         let (before, after) = (side(total.launches_before, total.before_ns), side(total.launches_after, total.after_ns));
         Row::new(vec![

@@ -12,10 +12,13 @@ fn shown(value: &Raw) -> String {
     match value {
         Raw::Text(text) => text.clone(),
         Raw::Unsigned(number) => count(*number),
-        value => value.number().map_or_else(|| "not a number".to_owned(), |number| {
-            let whole = number >= 0.0 && number.fract() == 0.0 && number < 1e15;
-            if whole { count(number as u64) } else { significant(number) }
-        }),
+        value => value.number().map_or_else(
+            || "not a number".to_owned(),
+            |number| {
+                let whole = number >= 0.0 && number.fract() == 0.0 && number < 1e15;
+                if whole { count(number as u64) } else { significant(number) }
+            },
+        ),
     }
 }
 
@@ -52,7 +55,7 @@ pub fn metrics(kernels: &[NcuKernel]) -> Table {
         Column::new("unit", "unit", Kind::Text).at_least(6),
         Column::new("instances", "instances", Kind::Count).droppable(1),
         Column::new("id", "id", Kind::Count).droppable(2),
-        Column::new("name", "kernel", Kind::Text).at_least(16).droppable(3),
+        Column::new("short_name", "kernel", Kind::Text).at_least(16).droppable(3),
     ];
     let rows = kernels.iter().flat_map(|kernel| {
         kernel.metrics.iter().flatten().map(|metric| {

@@ -25,7 +25,9 @@ fn producer_words(producer: &Producer, row: &InstructionRow) -> String {
     let what = instruction(producer.sass.as_deref(), producer.mnemonic.as_deref());
     let what = what.unwrap_or_else(|| producer.unit.describe().to_owned());
     let here = kernel_place(row);
-    let place = place(producer.file.as_deref(), producer.line).filter(|place| here.as_ref() != Some(place)).map_or_else(String::new, |place| format!(" ({place})"));
+    let place = place(producer.file.as_deref(), producer.line)
+        .filter(|place| here.as_ref() != Some(place))
+        .map_or_else(String::new, |place| format!(" ({place})"));
     let prefix = match producer.relation {
         Relation::Value => "",
         Relation::OperandsRead => "operands of ",

@@ -77,4 +77,3 @@ pub(super) fn run(args: &NcuArgs) -> Result<(), Failure> {
         _ => kernels_text(&header.as_header(), &kernels, &page, &session.options),
     })
 }
-

@@ -92,8 +92,7 @@ impl<'a> Session<'a> {
         }
         let results = self.report.decode_all(&self.report.select());
         self.unlocked = results.iter().filter(|result| result.clocks_locked == Some(false)).count() as u64;
-        let mut heads: Vec<(usize, EntryKind, String)> =
-            results.into_iter().map(|result| (result.id, result.kind, result.name)).collect();
+        let mut heads: Vec<(usize, EntryKind, String)> = results.into_iter().map(|result| (result.id, result.kind, result.name)).collect();
         if !args.no_redact {
             heads.iter_mut().for_each(|(_, _, name)| redact_string(name));
         }

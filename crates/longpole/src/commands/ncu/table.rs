@@ -83,7 +83,9 @@ fn totals_of(rows: &[TableRow], chosen: &BTreeMap<usize, &Chosen>) -> Totals {
             total,
         }
     });
-    let word = |row: &TableRow| of(row).and_then(|chosen| chosen.family).map_or_else(|| row.kind.name().replace('_', " "), |family| family.name().to_owned());
+    let word = |row: &TableRow| {
+        of(row).and_then(|chosen| chosen.family).map_or_else(|| row.kind.name().replace('_', " "), |family| family.name().to_owned())
+    };
     let families = table::totals(rows, word).into_iter().map(|total| TotalRow {
         name: total.key.clone(),
         full_name: None,
