@@ -34,8 +34,8 @@ pub use header::{Header, Source, markdown_header, text_header, text_trust};
 pub use markdown_table::markdown;
 pub use names::{csv_cell, ellipsis, markdown_text, printable};
 pub use ncu::{
-    ComparisonPage, KernelPage, NcuKernel, RawMetric, comparison_markdown, comparison_text, kernel_lines, kernels_markdown, kernels_text,
-    sources_markdown, sources_text, tables_markdown, tables_text,
+    ComparisonPage, KernelPage, NcuKernel, RawMetric, Verdicts, comparison_markdown, comparison_text, kernel_lines, kernels_markdown,
+    kernels_text, sources_markdown, sources_text, tables_markdown, tables_text,
 };
 pub use redact::{redact, redact_problems, redact_string, redact_trace};
 pub use redact::{

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use longpole_ncu::compare::{Comparison, MatchedBy, Pair};
+use longpole_ncu::summary::VerdictKind;
 
 use super::first_sentence;
 use crate::markdown_table::markdown;
@@ -25,6 +26,8 @@ pub struct ComparisonPage<'a> {
     pub comparison: &'a Comparison,
     /// Short names of the pairs, before and after.
     pub names: &'a [(String, String)],
+    /// What holds each of the pairs back, before and after.
+    pub verdicts: &'a [Verdicts],
     /// Short names of the totals.
     pub total_names: &'a [String],
     /// Rows of the table shown; `None` for all.
@@ -34,6 +37,9 @@ pub struct ComparisonPage<'a> {
     /// Whole texts of rules.
     pub full: bool,
 }
+
+/// The verdict on a kernel before and after; `None` where its figures were not collected.
+pub type Verdicts = (Option<VerdictKind>, Option<VerdictKind>);
 
 /// How a pair was found, in words that say how sure it is; `None` for the usual way.
 const fn matching(by: MatchedBy) -> Option<&'static str> {
@@ -45,8 +51,18 @@ const fn matching(by: MatchedBy) -> Option<&'static str> {
     }
 }
 
+/// The time and the verdict before and after, as far as they are known.
+fn outcome(pair: &Pair, (before, after): &Verdicts) -> Option<String> {
+    let kinds = before.zip(*after).map(|(before, after)| match before == after {
+        true => format!("{} as before", after.name()),
+        false => format!("{} → {}", before.name(), after.name()),
+    });
+    let parts: Vec<String> = times(pair).into_iter().chain(kinds).collect();
+    (!parts.is_empty()).then(|| parts.join(" · "))
+}
+
 /// The time before and after in one sentence; `None` where one is missing.
-fn verdict(pair: &Pair) -> Option<String> {
+fn times(pair: &Pair) -> Option<String> {
     let figure = pair.figures.iter().find(|figure| figure.unit == "ns")?;
     let (before, after) = (figure.before?, figure.after?);
     let (shown_before, shown_after) = (views::ncu::figure_words(figure, figure.before), views::ncu::figure_words(figure, figure.after));
@@ -106,21 +122,28 @@ fn overview(page: &ComparisonPage<'_>) -> Option<Table> {
     Some(table)
 }
 
-fn shown_pairs<'a>(page: &'a ComparisonPage<'_>) -> impl Iterator<Item = (&'a Pair, &'a (String, String))> {
+/// Pairs shown in full, with their short names and verdicts.
+fn shown_pairs<'a>(page: &'a ComparisonPage<'_>) -> impl Iterator<Item = ((&'a Pair, &'a (String, String)), &'a Verdicts)> {
     let shown = if page.comparison.pairs.len() <= page.in_full { page.in_full } else { 0 };
-    page.comparison.pairs.iter().zip(page.names).take(shown)
+    page.comparison.pairs.iter().zip(page.names).zip(page.verdicts).take(shown)
 }
 
 /// Said below the table when no pair is shown in full.
 const NARROW: &str = "`--kernel REGEX` shows the figures of a few";
 
-fn pair_text(out: &mut String, page: &ComparisonPage<'_>, pair: &Pair, names: &(String, String), options: &TextOptions) {
+fn pair_text(
+    out: &mut String,
+    page: &ComparisonPage<'_>,
+    (pair, names): (&Pair, &(String, String)),
+    verdicts: &Verdicts,
+    options: &TextOptions,
+) {
     let style = options.style();
     let _ = writeln!(out, "\n{}", style.dim(&"─".repeat(options.width)));
     let _ = writeln!(out, "{}", style.bold(&printable(&title(names))));
     hanging(out, "  ", &about(pair), options);
-    if let Some(verdict) = verdict(pair) {
-        hanging(out, "  ", &verdict, options);
+    if let Some(outcome) = outcome(pair, verdicts) {
+        hanging(out, "  ", &outcome, options);
     }
     out.push('\n');
     out.push_str(&text(&views::ncu::figures(&pair.figures, "figure"), options));
@@ -157,8 +180,8 @@ pub fn comparison_text(page: &ComparisonPage<'_>, options: &TextOptions) -> Stri
         out.push_str(&text(&table, options));
         let _ = writeln!(out, "{}", style.dim(NARROW));
     }
-    for (pair, names) in shown_pairs(page) {
-        pair_text(&mut out, page, pair, names, options);
+    for (pair, verdicts) in shown_pairs(page) {
+        pair_text(&mut out, page, pair, verdicts, options);
     }
     for (heading, kernels) in unmatched(page.comparison) {
         let _ = writeln!(out, "\n{}", style.bold(&format!("{heading}: {}", count(kernels.len() as u64))));
@@ -188,10 +211,10 @@ pub fn comparison_markdown(page: &ComparisonPage<'_>) -> String {
     if let Some(table) = overview(page) {
         let _ = writeln!(out, "\n{}\n\n_{}_", markdown(&table).trim_end(), markdown_text(NARROW));
     }
-    for (pair, names) in shown_pairs(page) {
+    for ((pair, names), verdicts) in shown_pairs(page) {
         let _ = writeln!(out, "\n### {}\n\n{}", markdown_text(&title(names)), markdown_text(&about(pair)));
-        if let Some(verdict) = verdict(pair) {
-            let _ = writeln!(out, "\n**{}**", markdown_text(&verdict));
+        if let Some(outcome) = outcome(pair, verdicts) {
+            let _ = writeln!(out, "\n**{}**", markdown_text(&outcome));
         }
         let _ = writeln!(out, "\n{}", markdown(&views::ncu::figures(&pair.figures, "figure")).trim_end());
         if !pair.stalls.is_empty() {

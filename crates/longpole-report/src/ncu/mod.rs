@@ -15,7 +15,7 @@ use longpole_ncu::source::{InstructionRow, SourceView};
 use longpole_ncu::summary::{KernelSummary, Suggestion};
 use longpole_ncu::{Instance, Scope, Value};
 
-pub use compare::{ComparisonPage, comparison_markdown, comparison_text};
+pub use compare::{ComparisonPage, Verdicts, comparison_markdown, comparison_text};
 pub use page::{KernelPage, kernels_markdown, kernels_text};
 pub use short::kernel_lines;
 pub use source::{sources_markdown, sources_text};

@@ -49,13 +49,13 @@ fn plain(value: &Raw) -> String {
 /// The metrics of these kernels, kernel by kernel in the order of the report.
 pub fn metrics(kernels: &[NcuKernel]) -> Table {
     let columns = vec![
-        Column::new("metric", "metric", Kind::Text).at_least(32),
+        Column::new("metric", "metric", Kind::Text).at_least(56).not_below(32),
         Column::new("value", "value", Kind::Quantity).not_in_csv(),
         Column::new("value", "", Kind::Text).in_csv_only(),
         Column::new("unit", "unit", Kind::Text).at_least(6),
         Column::new("instances", "instances", Kind::Count).droppable(1),
-        Column::new("id", "id", Kind::Count).droppable(2),
-        Column::new("short_name", "kernel", Kind::Text).at_least(16).droppable(3),
+        Column::new("id", "id", Kind::Count).droppable(6),
+        Column::new("short_name", "kernel", Kind::Text).at_least(16).droppable(5),
     ];
     let rows = kernels.iter().flat_map(|kernel| {
         kernel.metrics.iter().flatten().map(|metric| {

@@ -1,9 +1,10 @@
 //! `longpole.ncu_compare/1`
 
-use longpole_ncu::compare::{Comparison, Figure, MatchedBy, Pair};
+use longpole_ncu::compare::{Figure, MatchedBy, Pair};
+use longpole_ncu::summary::VerdictKind;
 use serde::Serialize;
 
-use crate::report_header::ReportHeader;
+use crate::ncu::{ComparisonPage, Verdicts};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -53,6 +54,8 @@ struct PairOut<'a> {
     short_name_before: &'a str,
     short_name_after: &'a str,
     matched_by: &'static str,
+    verdict_before: Option<&'static str>,
+    verdict_after: Option<&'static str>,
     figures: Vec<FigureOut>,
     stalls: Vec<FigureOut>,
     rules_gone: Vec<RuleOut<'a>>,
@@ -109,7 +112,7 @@ fn unmatched(kernels: &[(usize, String)]) -> Vec<Unmatched<'_>> {
     kernels.iter().map(|(id, name)| Unmatched { id: *id, name }).collect()
 }
 
-fn pair<'a>((pair, (before, after)): (&'a Pair, &'a (String, String))) -> PairOut<'a> {
+fn pair<'a>(((pair, (before, after)), verdicts): ((&'a Pair, &'a (String, String)), &Verdicts)) -> PairOut<'a> {
     PairOut {
         kind: pair.kind.name(),
         before_id: pair.before,
@@ -119,6 +122,8 @@ fn pair<'a>((pair, (before, after)): (&'a Pair, &'a (String, String))) -> PairOu
         short_name_before: before,
         short_name_after: after,
         matched_by: matched_by(pair.matched_by),
+        verdict_before: verdicts.0.map(VerdictKind::name),
+        verdict_after: verdicts.1.map(VerdictKind::name),
         figures: figures(&pair.figures),
         stalls: figures(&pair.stalls),
         rules_gone: rules(&pair.rules_gone),
@@ -126,13 +131,9 @@ fn pair<'a>((pair, (before, after)): (&'a Pair, &'a (String, String))) -> PairOu
     }
 }
 
-/// The document of `longpole ncu --compare`. `names` are the short names of the pairs.
-pub fn ncu_compare<'a>(
-    before: &ReportHeader<'a>,
-    after: &ReportHeader<'a>,
-    comparison: &'a Comparison,
-    names: &'a [(String, String)],
-) -> impl Serialize + use<'a> {
+/// The document of `longpole ncu --compare`.
+pub fn ncu_compare<'a>(page: &ComparisonPage<'a>) -> impl Serialize + use<'a> {
+    let ComparisonPage { before, after, comparison, names, verdicts, .. } = page;
     Document {
         schema: "longpole.ncu_compare/1",
         source: super::source(after),
@@ -156,7 +157,7 @@ pub fn ncu_compare<'a>(
                 without_duration_after: total.without_duration_after,
             })
             .collect(),
-        pairs: comparison.pairs.iter().zip(names).map(pair).collect(),
+        pairs: comparison.pairs.iter().zip(*names).zip(*verdicts).map(pair).collect(),
         only_before: unmatched(&comparison.only_before),
         only_after: unmatched(&comparison.only_after),
     }

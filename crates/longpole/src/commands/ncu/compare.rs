@@ -3,9 +3,11 @@
 use std::ffi::OsStr;
 
 use longpole_analysis::short_names;
-use longpole_ncu::EntryKind;
 use longpole_ncu::compare::compare;
-use longpole_report::{ComparisonPage, comparison_markdown, comparison_text, redact, redact_comparison, views, wire};
+use longpole_ncu::summary::VerdictKind;
+use longpole_ncu::{EntryKind, Report, table};
+use longpole_report::{ComparisonPage, Verdicts, comparison_markdown, comparison_text, redact, redact_comparison, views, wire};
+use rayon::prelude::*;
 
 use super::IN_FULL;
 use super::open::{Session, family_of};
@@ -37,6 +39,8 @@ pub(super) fn run(args: &NcuArgs, before: &OsStr) -> Result<(), Failure> {
     let names: Vec<(String, String)> =
         comparison.pairs.iter().map(|pair| (short_of(&pair.name_before), short_of(&pair.name_after))).collect();
     let total_names: Vec<String> = comparison.totals.iter().map(|total| short_of(&total.name)).collect();
+    let verdicts: Vec<Verdicts> =
+        comparison.pairs.par_iter().map(|pair| (verdict(&first.report, pair.before), verdict(&second.report, pair.after))).collect();
     second.analysed();
     let (header_before, header_after) = (first.header(), second.header());
     let page = ComparisonPage {
@@ -44,16 +48,23 @@ pub(super) fn run(args: &NcuArgs, before: &OsStr) -> Result<(), Failure> {
         after: header_after.as_header(),
         comparison: &comparison,
         names: &names,
+        verdicts: &verdicts,
         total_names: &total_names,
         limit: second.limit(),
         in_full: IN_FULL,
         full: args.full,
     };
     match second.format() {
-        Format::Json => second.print_json(&wire::ncu_compare(&page.before, &page.after, &comparison, &names))?,
+        Format::Json => second.print_json(&wire::ncu_compare(&page))?,
         Format::Csv => second.print_csv(views::ncu::comparison_rows(&comparison))?,
         Format::Markdown => second.print(&comparison_markdown(&page))?,
         Format::Text => second.print(&comparison_text(&page, &second.options))?,
     }
     first.strict()
+}
+
+/// What holds one result back.
+fn verdict(report: &Report, id: usize) -> Option<VerdictKind> {
+    let result = report.decode(id, &table::selection(report))?;
+    table::rows(report, &[result]).first()?.verdict
 }
