@@ -10,7 +10,7 @@ use crate::table::{Column, Kind, Row, Table, Value};
 
 /// Why columns may be empty, and what fills them.
 const NO_SPEED: &str = "time, throughput or verdict: not collected (add `--section SpeedOfLight`)";
-const NO_TRAFFIC: &str = "DRAM bytes: not collected (add `--section MemoryWorkloadAnalysis`)";
+const NO_TRAFFIC: &str = "DRAM bytes: not collected (add `--section MemoryWorkloadAnalysis_Tables`)";
 const NO_OCCUPANCY: &str = "occupancy reached: not collected (add `--section Occupancy`)";
 
 /// One launch (or range, or graph) of a report.
