@@ -5,9 +5,9 @@
 //! users carry a mask of the scoreboards they wait for. So the instruction waited for is the last writer of a register the stalled one
 //! reads, provided that writer set a scoreboard in the mask and nothing in between has already waited for it.
 //!
-//! The walk goes backward over fall-through and direct branches, so a loop body is entered from its end too. It is bounded. Where no register
-//! explains a wait, the instruction that set the awaited scoreboard last is named, and the relation says so; where there is none, nothing is. Not followed: indirect jumps, calls, values that travel
-//! through operations whose registers are not known (`HGMMA`).
+//! The walk goes backward over fall-through and direct branches, so a loop body is entered from its end too. It is bounded. Where no
+//! register explains a wait, the instruction that set the awaited scoreboard last is named, and the relation says so; where there is
+//! none, nothing is. Not followed: indirect jumps, calls, values that travel through operations whose registers are not known (`HGMMA`).
 
 use super::cubin::SmVersion;
 use super::sass::{Instruction, RegisterFile, RegisterRange, Registers, Unit, decode_all};
