@@ -246,6 +246,12 @@ fn two_tables_one_after_the_other_are_one_report() {
 }
 
 #[test]
+fn rows_put_together_without_a_header_are_results_of_their_own() {
+    let rows: String = RAW.lines().skip(2).flat_map(|row| [row, "\n"]).collect();
+    assert_eq!(read(format!("{RAW}{rows}").as_bytes()).len(), 4);
+}
+
+#[test]
 fn metrics_asked_for_by_name_are_read_from_the_details_page() {
     let text = r#""ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"
 "0","7","app","127.0.0.1","f(int)","1","7","(128, 1, 1)","(64, 2, 1)","0","9.0","Command line profiler metrics","gpu__time_duration.sum","us","2.50"
