@@ -91,8 +91,8 @@ impl Report {
             }
             return Ok(Self::of_container(unpacked.storage, "ncu-repz", name.to_owned(), troubles));
         }
-        if let Some(header) = csv::header_at(&start.bytes) {
-            return csv::read(input, header, name);
+        if csv::may_start(&start.bytes) {
+            return csv::read(input, name);
         }
         Err(Error::Unusable {
             path: name.to_owned(),
@@ -273,7 +273,6 @@ fn describe(start: &[u8]) -> String {
         (b"[", "JSON: a trace is read by `longpole triage`"),
         (b"\x7fELF", "an ELF file"),
         (b"\xff\xfe", "UTF-16 text (PowerShell's `>` writes it): save it as UTF-8"),
-        (b"==PROF==", "the text that ncu prints: use `--csv --page raw`, or keep the report with `-o`"),
     ];
     if start.is_empty() {
         return "an empty file".to_owned();

@@ -70,12 +70,11 @@ fn without_casts(name: &str) -> String {
         let is_argument = out.ends_with('<') || out.ends_with(", ");
         let is_number = |tail: &&str| tail.starts_with(|c: char| c.is_ascii_digit() || c == '-');
         let number = CASTS.iter().find_map(|cast| after.strip_prefix(cast).filter(is_number)).filter(|_| is_argument);
-        match number {
-            Some(number) => rest = number,
-            None => {
-                out.push('(');
-                rest = &after[1..];
-            }
+        if let Some(number) = number {
+            rest = number;
+        } else {
+            out.push('(');
+            rest = &after[1..];
         }
     }
     out.push_str(rest);

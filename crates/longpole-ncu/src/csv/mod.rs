@@ -12,7 +12,7 @@ mod labels;
 mod numbers;
 mod table;
 
-use std::io::Read;
+use std::io::{self, BufRead, BufReader, Read};
 
 use crate::error::Error;
 use crate::report::{Backing, Report};
@@ -27,36 +27,70 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// Longest table that is read. That of a thousand kernels with all metrics has a fiftieth of it.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Where in the start of an input the header of a table is: at the start of a line. `None` if there is none.
-pub(crate) fn header_at(start: &[u8]) -> Option<usize> {
-    let first = if start.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
-    let lines = std::iter::once(first).chain(memchr::memchr_iter(b'\n', start).map(|end| end + 1));
-    lines.into_iter().find(|&line| start[line.min(start.len())..].starts_with(HEADER))
+/// What ncu's own messages start with.
+const MESSAGE: &[u8] = b"==PROF==";
+
+/// Longest piece of a line that is looked at in one go while the header is searched.
+const LONGEST_PIECE: u64 = 1 << 16;
+
+/// True for the start of what may hold a table: its header, or ncu's messages, which come in front of it, one a kernel and more.
+pub(crate) fn may_start(start: &[u8]) -> bool {
+    let lines = std::iter::once(0).chain(memchr::memchr_iter(b'\n', start).map(|end| end + 1));
+    let mut lines = lines.filter_map(|line| start.get(line..)).map(|line| line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line));
+    lines.any(|line| line.starts_with(HEADER) || line.starts_with(MESSAGE))
 }
 
-/// Reads a table whose header starts at byte `header` of the input.
-pub(crate) fn read(mut input: impl Read, header: usize, name: &str) -> Result<Report, Error> {
+/// Reads the tables of an input.
+pub(crate) fn read(input: impl Read, name: &str) -> Result<Report, Error> {
     let fail = |source| Error::Io { path: name.to_owned(), source };
-    std::io::copy(&mut input.by_ref().take(header as u64), &mut std::io::sink()).map_err(fail)?;
+    let mut input = BufReader::with_capacity(1 << 16, input.take(MOST_BYTES));
+    let Some((header, before)) = find_header(&mut input).map_err(fail)? else {
+        return Err(Error::Unusable {
+            path: name.to_owned(),
+            expected: "a table of ncu",
+            found: "other text that ncu prints".to_owned(),
+            hint: "use `--csv --page raw`, or keep the report with `-o`",
+        });
+    };
     let troubles = Troubles::default();
-    let mut rest = input.by_ref().take(MOST_BYTES);
-    let mut tables = table::Tables::new(&troubles, header as u64);
-    tables.read(&mut rest).map_err(fail)?;
-    if rest.limit() == 0 {
+    let mut tables = table::Tables::new(&troubles, before);
+    tables.read(io::Cursor::new(header).chain(&mut input)).map_err(fail)?;
+    let left = input.get_ref().limit();
+    if left == 0 {
         troubles.add(TroubleCode::CutReport, Some(MOST_BYTES), || Some("more than 1 GiB of table".to_owned()));
     }
-    let bytes = header as u64 + (MOST_BYTES - rest.limit());
     let read = tables.finish();
     Ok(Report {
         path: name.to_owned(),
         format: "ncu-csv",
-        bytes,
+        bytes: MOST_BYTES - left,
         session: read.session,
         processes: read.processes,
         troubles,
         names: read.names,
         backing: Backing::Table(read.results),
     })
+}
+
+/// Skips to the header at the start of a line. What was read of it already, and how many bytes stand before it.
+fn find_header(input: &mut impl BufRead) -> io::Result<Option<(Vec<u8>, u64)>> {
+    let (mut before, mut is_start) = (0, true);
+    let mut piece = Vec::new();
+    loop {
+        piece.clear();
+        if input.by_ref().take(LONGEST_PIECE).read_until(b'\n', &mut piece)? == 0 {
+            return Ok(None);
+        }
+        if before == 0 && piece.starts_with(BYTE_ORDER_MARK) {
+            piece.drain(..BYTE_ORDER_MARK.len());
+            before += BYTE_ORDER_MARK.len() as u64;
+        }
+        if is_start && piece.starts_with(HEADER) {
+            return Ok(Some((piece, before)));
+        }
+        is_start = piece.ends_with(b"\n");
+        before += piece.len() as u64;
+    }
 }
 
 /// A cell as text.
@@ -70,10 +104,21 @@ mod tests {
 
     #[test]
     fn the_header_is_found_behind_other_lines() {
-        assert_eq!(header_at(b"\"ID\",\"Process ID\",\"x\"\n"), Some(0));
-        assert_eq!(header_at(b"\xef\xbb\xbf\"ID\",\"Process ID\"\n"), Some(3));
-        assert_eq!(header_at(b"==PROF== Connected\r\nhello\n\"ID\",\"Process ID\"\n"), Some(26));
-        assert_eq!(header_at(b"see \"ID\",\"Process ID\"\n"), None);
-        assert_eq!(header_at(b""), None);
+        let found = |text: &[u8]| find_header(&mut &text[..]).unwrap().map(|(_, before)| before);
+        assert_eq!(found(b"\"ID\",\"Process ID\",\"x\"\n"), Some(0));
+        assert_eq!(found(b"\xef\xbb\xbf\"ID\",\"Process ID\"\n"), Some(3));
+        assert_eq!(found(b"==PROF== Connected\r\nhello\n\"ID\",\"Process ID\"\n"), Some(26));
+        assert_eq!(found(b"see \"ID\",\"Process ID\"\n"), None);
+        assert_eq!(found(b""), None);
+        // Not in the middle of a line, however long.
+        let long = [&vec![b'x'; LONGEST_PIECE as usize][..], HEADER, b"\n", HEADER].concat();
+        assert_eq!(found(&long), Some(LONGEST_PIECE + HEADER.len() as u64 + 1));
+    }
+
+    #[test]
+    fn tables_are_told_by_their_start() {
+        assert!(may_start(b"\xef\xbb\xbf\"ID\",\"Process ID\""));
+        assert!(may_start(b"hello\n==PROF== Connected to process 7\n"));
+        assert!(!may_start(b"see \"ID\",\"Process ID\"\n") && !may_start(b"") && !may_start(b"x\n"));
     }
 }

@@ -65,7 +65,7 @@ fn is_number_like(text: &str) -> bool {
 /// The number in a cell times a power of ten, exact where it is whole; `None` if it is no number.
 pub(super) fn parse(text: &str, decimals: Decimals, exponent: i32) -> Option<Value> {
     let text = text.trim();
-    match text.to_ascii_lowercase().as_str() {
+    match text {
         "nan" | "-nan" => return Some(Value::Double(f64::NAN)),
         "inf" => return Some(Value::Double(f64::INFINITY)),
         "-inf" => return Some(Value::Double(f64::NEG_INFINITY)),

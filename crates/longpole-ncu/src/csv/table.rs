@@ -136,13 +136,16 @@ impl<'a> Tables<'a> {
 
     /// A row of the raw page: a result.
     fn raw(&mut self, id: u64, row: &ByteRecord) {
+        // A row is a result, also where two outputs were put together without the second header.
+        self.known.clear();
         let at = self.result(id, row);
         let mut metrics = Vec::new();
+        let plain = Unit { exponent: 0, base: String::new() };
         for (number, (column, cell)) in self.header.columns.iter().zip(row).enumerate() {
             let Column::Metric(name) = *column else { continue };
-            let plain = Unit { exponent: 0, base: String::new() };
             let unit = self.units.get(number).map_or(Some(&plain), Option::as_ref);
-            if let Some(value) = unit.and_then(|unit| value(&text_of(cell), self.decimals, unit.exponent)) {
+            let text = String::from_utf8_lossy(cell);
+            if let Some(value) = unit.and_then(|unit| value(text.trim(), self.decimals, unit.exponent)) {
                 metrics.push(Metric { name, value: Some(value), instances: Vec::new(), is_series: false });
             }
         }

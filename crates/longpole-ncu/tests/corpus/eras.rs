@@ -38,6 +38,22 @@ fn the_reports_of_the_repository_are_whole() {
 }
 
 #[test]
+fn facts_about_the_recording_are_those_of_the_session_page() {
+    let report = Report::open(&files::root().join("corpus/ncu/gemv_before.ncu-repz")).unwrap();
+    let session = report.session();
+    assert_eq!(session.created, Some(1_795_964_969));
+    assert_eq!((session.os.as_deref(), session.processor.as_deref()), (Some("Linux"), Some("Intel(R) Xeon(R) Processor")));
+    assert_eq!((session.ncu_version(), session.version("CUDA Version")), (Some("2025.3.1.0"), Some("13.0")));
+    let expected = [("clock-control", "none"), ("set", "full")].map(|(option, value)| (option, value.to_owned()));
+    assert_eq!(session.settings, expected);
+    let [device] = &session.devices[..] else { panic!("{:?}", session.devices) };
+    assert_eq!((device.id, device.name.as_str()), (0, "NVIDIA H200"));
+    assert_eq!((device.number("multiprocessor_count"), device.number("total_memory")), (Some(132), Some(150_109_880_320)));
+    let [process] = report.processes() else { panic!("{:?}", report.processes()) };
+    assert_eq!((process.id, process.name.rsplit('/').next()), (609, Some("kern")));
+}
+
+#[test]
 fn the_reports_of_the_repository_have_no_texts_but_ours() {
     for file in ["gemv_before.ncu-repz", "gemv_after.ncu-repz"] {
         let report = Report::open(&files::root().join("corpus/ncu").join(file)).unwrap();

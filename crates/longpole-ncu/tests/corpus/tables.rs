@@ -192,8 +192,26 @@ fn other_lines_around_and_in_a_table_do_no_harm() {
     let with_lines =
         format!("==PROF== Connected to process 7 (app)\nhello, world\n\n{header}\n{rows}==PROF== Disconnected from process 7\n");
     assert_eq!(contents(&read(with_lines.as_bytes())), expected);
+    // ncu says what it does at every kernel, all of it before the table.
+    let with_messages = format!("{}{RAW}", "==PROF== Profiling \"gemv\" - 0: 0%....50%....100% - 8 passes\n".repeat(5_000));
+    let report = read(with_messages.as_bytes());
+    assert_eq!((contents(&report), report.bytes()), (expected.clone(), with_messages.len() as u64));
     assert_eq!(contents(&read(format!("\u{feff}{RAW}").as_bytes())), expected);
     assert_eq!(contents(&read(RAW.replace('\n', "\r\n").as_bytes())), expected);
+}
+
+#[test]
+fn a_table_is_opened_by_its_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("table");
+    std::fs::write(&path, RAW).unwrap();
+    assert_eq!(contents(&Report::open(&path).unwrap()), contents(&read(RAW.as_bytes())));
+}
+
+#[test]
+fn ncu_without_a_table_is_no_table() {
+    let error = Report::read(&b"==PROF== Connected to process 7 (app)\nhello\n"[..], "out.txt").unwrap_err().to_string();
+    assert!(error.contains("`out.txt`") && error.contains("--csv --page raw"), "{error}");
 }
 
 #[test]
@@ -225,6 +243,12 @@ fn two_tables_one_after_the_other_are_one_report() {
     assert_eq!(results.iter().map(|result| result.id).collect::<Vec<_>>(), [0, 1, 2, 3]);
     assert_eq!(results[2].metrics.number("dram__bytes_read.sum.per_second"), Some(12.5e9));
     assert_eq!(results[2].metrics.number("dram__bytes.sum.per_second"), None);
+}
+
+#[test]
+fn rows_put_together_without_a_header_are_results_of_their_own() {
+    let rows: String = RAW.lines().skip(2).flat_map(|row| [row, "\n"]).collect();
+    assert_eq!(read(format!("{RAW}{rows}").as_bytes()).len(), 4);
 }
 
 #[test]
