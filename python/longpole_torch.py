@@ -296,7 +296,7 @@ class TraceHandler:
         elif sys.stdout.isatty():
             # The program writes into a pipe, because sys.stdout may be anything; so it is told what the terminal is like.
             environment.setdefault("COLUMNS", str(shutil.get_terminal_size((120, 40)).columns))
-            if not os.environ.get("NO_COLOR") and "--color" not in self._arguments:
+            if not os.environ.get("NO_COLOR") and not any(argument.split("=")[0] == "--color" for argument in self._arguments):
                 command += ["--color", "always"]
         try:
             done = subprocess.run(

@@ -61,7 +61,7 @@ impl Launcher {
         match self {
             Self::Operator(name) => trace.strings.get(name).to_owned(),
             Self::Call(name) => format!("(no operator) {}", trace.strings.get(name)),
-            Self::Unrecorded => "(no operator) launched before the window".to_owned(),
+            Self::Unrecorded => "(no operator) launch not recorded".to_owned(),
         }
     }
 }
@@ -214,10 +214,7 @@ mod tests {
         let gemm = &rows[0];
         assert_eq!((gemm.calls, gemm.cuda_ns, gemm.min_ns, gemm.median_ns, gemm.max_ns), (5, Ns(25), Ns(1), Ns(4), Ns(10)));
         let owners: Vec<_> = gemm.owners.iter().map(|o| (o.name.as_str(), o.calls, o.cuda_ns.get())).collect();
-        assert_eq!(
-            owners,
-            [("(no operator) cudaGraphLaunch", 2, 14), ("aten::mm", 2, 10), ("(no operator) launched before the window", 1, 1)]
-        );
+        assert_eq!(owners, [("(no operator) cudaGraphLaunch", 2, 14), ("aten::mm", 2, 10), ("(no operator) launch not recorded", 1, 1)]);
         assert_eq!(rows[1].short_name, "Memcpy HtoD (Pageable -> Device)");
         assert_eq!(rows[1].family, Family::Memcpy);
     }

@@ -35,6 +35,8 @@ pub struct MemoryRow {
 /// The memory table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryTable {
+    /// Whether the trace has memory events at all, in scope or not.
+    pub is_recorded: bool,
     /// Rows, most allocated first.
     pub rows: Vec<MemoryRow>,
     /// Largest `total allocated` the allocator reported on a device, if any.
@@ -222,6 +224,6 @@ impl Rows<'_> {
             let most_first = (b.allocated_bytes, b.freed_bytes).cmp(&(a.allocated_bytes, a.freed_bytes));
             most_first.then_with(|| (&a.name, a.place).cmp(&(&b.name, b.place)))
         });
-        MemoryTable { rows, peak_allocated_bytes, peak_reserved_bytes }
+        MemoryTable { is_recorded: !memory.is_empty(), rows, peak_allocated_bytes, peak_reserved_bytes }
     }
 }

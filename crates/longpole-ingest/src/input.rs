@@ -422,7 +422,8 @@ fn describe_head(head: &[u8]) -> (String, &'static str) {
     if let Some((what, hint)) = binary_neighbour(head) {
         return (what.to_owned(), hint);
     }
-    let text: String = String::from_utf8_lossy(&head[..head.len().min(24)]).escape_debug().collect();
+    // Few enough to hold no secret: the prefix of a key may be shown, the key may not.
+    let text: String = String::from_utf8_lossy(&head[..head.len().min(8)]).escape_debug().collect();
     (format!("bytes that begin with \"{text}\""), HINT)
 }
 

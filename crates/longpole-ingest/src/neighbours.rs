@@ -22,6 +22,10 @@ const MAGICS: &[(&[u8], Neighbour)] = &[
     (b"\"ID\",\"Process ID\"", ("a CSV export of Nsight Compute", "read it with `longpole ncu FILE`")),
     (b"PK\x03\x04", ("a zip archive (a saved PyTorch model?)", "unpack it and give the trace inside")),
     (b"PAR1", ("a Parquet file", EXPORT)),
+    (b"\xfd7zXZ\0", ("an xz archive", "unpack it (`xz -d FILE`) and give what is inside")),
+    (b"BZh", ("a bzip2 archive", "unpack it (`bunzip2 FILE`) and give what is inside")),
+    (b"\x04\x22\x4d\x18", ("an lz4 archive", "unpack it (`lz4 -d FILE`) and give what is inside")),
+    (b"7z\xbc\xaf\x27\x1c", ("a 7z archive", "unpack it and give the trace inside")),
     (b"\x7fELF", ("an executable", "give the trace that its run wrote")),
     (b"\x80\x02", ("a Python pickle (a PyTorch memory snapshot?)", "open a memory snapshot at pytorch.org/memory_viz")),
     (b"\x80\x03", ("a Python pickle (a PyTorch memory snapshot?)", "open a memory snapshot at pytorch.org/memory_viz")),
@@ -37,7 +41,7 @@ pub(crate) fn binary_neighbour(head: &[u8]) -> Option<Neighbour> {
     let has = |needle: &[u8]| memchr::memmem::find(head, needle).is_some();
     // An XSpace message begins with its first plane, a length-delimited field 1.
     if head.first() == Some(&0x0a) && (has(b"/host:") || has(b"/device:") || has(b"Task Environment")) {
-        return Some(("an XLA profile (xplane.pb)", "give the `.trace.json.gz` that JAX writes beside it"));
+        return Some(("an XLA profile (xplane.pb)", "look at it with XProf or TensorBoard; this version does not read JAX profiles"));
     }
     if has(b"Nsight Systems") || has(b"NVIDIA Tegra Profiler") || has(b"QuadDCommon") {
         return Some(NSYS);
@@ -56,6 +60,8 @@ pub(crate) fn json_neighbour(facts: &FileFacts, head: &[u8]) -> Option<Neighbour
         ("a PyTorch execution trace (the graph, without times of device work)", EXPORT)
     } else if key("rocprofiler-sdk-tool") {
         ("a rocprofv3 result", EXPORT)
+    } else if has(b"\"name\":\"/host:CPU\"") || has(b"\"name\":\"/device:GPU:0\"") || has(b"\"name\": \"/host:CPU\"") {
+        ("a JAX (XLA) trace", "look at it with XProf or TensorBoard; this version does not read JAX profiles")
     } else if key("Layers") && key("Bindings") {
         ("TensorRT layer information", "record times with `trtexec --exportProfile`")
     } else if key("segments") && key("device_traces") {

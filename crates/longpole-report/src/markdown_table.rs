@@ -12,13 +12,10 @@ pub fn markdown(table: &Table) -> String {
     let (mut shown, reasons) = table.shown_columns();
     shown.retain(|&i| table.columns[i].kind != Kind::Bar);
     if table.rows.is_empty() {
-        let (nothing, why) = table.nothing();
+        let nothing = table.nothing();
         let mut letters = nothing.chars();
         let first = letters.next().map(|letter| letter.to_ascii_uppercase());
         let _ = writeln!(out, "{}{}.", first.into_iter().collect::<String>(), letters.as_str());
-        if let Some(why) = why {
-            let _ = writeln!(out, "\n_{}_", markdown_text(why));
-        }
     } else {
         let units: Vec<_> = shown.iter().map(|&i| heading_unit(table, i)).collect();
         let titles = shown.iter().zip(&units).map(|(&i, unit)| {

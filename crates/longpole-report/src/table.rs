@@ -240,7 +240,7 @@ pub struct Table {
     pub hidden: usize,
     /// Rows left out by `--filter`.
     pub filtered_out: usize,
-    /// Why there may be no rows, said when there are none.
+    /// What is said in place of rows when there are none because nothing was recorded.
     pub empty: Option<&'static str>,
     /// Sentences below the table.
     pub notes: Vec<String>,
@@ -261,14 +261,15 @@ impl Table {
         }
     }
 
-    /// What is said in place of a table without rows, and why there are none.
-    pub(crate) fn nothing(&self) -> (String, Option<&'static str>) {
+    /// What is said in place of a table without rows.
+    pub(crate) fn nothing(&self) -> String {
         if self.filtered_out > 0 {
             let without = crate::units::count(self.filtered_out as u64);
             let rows = if self.filtered_out == 1 { "row" } else { "rows" };
-            (format!("{NOTHING_MATCHES} ({without} {rows} without it)"), None)
+            format!("{NOTHING_MATCHES} ({without} {rows} without it)")
         } else {
-            (format!("no {} in scope", self.noun), self.empty)
+            // Where nothing was recorded, that there is none would be a claim.
+            self.empty.map_or_else(|| format!("no {} in scope", self.noun), str::to_owned)
         }
     }
 

@@ -218,9 +218,8 @@ pub fn text(table: &Table, options: &TextOptions) -> String {
     let mut out = String::new();
     let (shown, absent) = table.shown_columns();
     if table.rows.is_empty() {
-        let (nothing, why) = table.nothing();
-        let _ = writeln!(out, "{nothing}");
-        for note in closing_notes(table, &absent, &[]).into_iter().chain(why.map(str::to_owned)) {
+        let _ = writeln!(out, "{}", table.nothing());
+        for note in closing_notes(table, &absent, &[]) {
             write_note(&mut out, &note, options);
         }
         return out;

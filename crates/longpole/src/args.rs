@@ -48,6 +48,7 @@ pub(crate) enum Command {
     #[command(mut_arg("sort", |arg| arg.help("Sort the operators by this key (`longpole ops --help` lists them), largest first")))]
     #[command(mut_arg("limit", |arg| arg.help("Show this many operators and ranges, 0 for all [default: 10; JSON: all]")))]
     #[command(mut_arg("filter", |arg| arg.help("Only rows of the tables whose name matches; totals, suspects and report stay whole")))]
+    #[command(mut_arg("csv", |arg| arg.hide(true)))]
     Triage(TriageArgs),
     /// Operators: calls, host time, device time, memory
     #[command(after_help = "Sort keys (device_* is cuda_*):
@@ -113,6 +114,7 @@ Examples:
   longpole explain
   longpole explain host_bound
   longpole explain copies --json")]
+    #[command(mut_arg("csv", |arg| arg.hide(true)))]
     Explain(ExplainArgs),
     /// Shell completions
     #[command(after_help = "Examples:

@@ -195,7 +195,7 @@ impl<'t> Groups<'t> {
             name: match (on_host, name) {
                 (true, name) => name.unwrap_or_default().to_owned(),
                 (false, Some(call)) => format!("(no operator) {call}"),
-                (false, None) => "(no operator) launched before the window".to_owned(),
+                (false, None) => "(no operator) launch not recorded".to_owned(),
             },
             kind: group.kind,
             shapes: (on_host && recorded.shapes && self.by == GroupBy::Shape).then(|| self.shape_texts[group.detail as usize].clone()),

@@ -232,7 +232,9 @@ const MOST_DEVICES: usize = 8;
 /// Which devices, and the software versions.
 pub(super) fn hardware(hardware: &Hardware, platform: &str, is_cut: bool) -> String {
     let active: Vec<&HardwareDevice> = hardware.devices.iter().filter(|device| device.active).collect();
-    let idle = hardware.devices.len() - active.len();
+    // Each rank describes all devices that it sees, those that other ranks use included: only one rank's list has idle ones.
+    let is_one_rank = hardware.devices.windows(2).all(|pair| pair[0].rank == pair[1].rank);
+    let idle = if is_one_rank { hardware.devices.len() - active.len() } else { 0 };
     let shown: Vec<&HardwareDevice> = if active.is_empty() { hardware.devices.iter().collect() } else { active.clone() };
     // Traces of one process often describe the devices as the process numbers them, and use them as the system does.
     let described = hardware.devices.iter().find_map(|other| other.name.as_ref());

@@ -306,7 +306,7 @@ fn naive_table(case: &Case, window: (i64, i64), depth: Option<usize>) -> BTreeMa
             own[owner][0] += work.dur;
             continue;
         }
-        let name = launch.map_or("launched before the window", |call| NAMES[case.host[call].name]);
+        let name = launch.map_or("launch not recorded", |call| NAMES[case.host[call].name]);
         let row = table.entry((format!("(no operator) {name}"), Vec::new())).or_default();
         row[3] += work.dur;
         row[4] += work.dur;

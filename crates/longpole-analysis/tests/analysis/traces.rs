@@ -141,7 +141,7 @@ fn unrecorded_launches_have_their_own_row() {
     assert_eq!(index.links().owner(ActivityId(0)), Owner::Unrecorded);
     assert_eq!(index.links().counts().orphan_activities, 4);
     let table = table(&trace);
-    let before = row(&table, "(no operator) launched before the window");
+    let before = row(&table, "(no operator) launch not recorded");
     assert_eq!((before.calls, before.self_cuda_ns), (3, Some(Ns(9))), "one number is one launch, no number is a launch each");
 }
 
@@ -389,7 +389,7 @@ fn a_time_scope_takes_work_by_its_launch_else_by_its_own_start() {
     let spec = ScopeSpec { time: Some((Ns(0), Ns(100))), ..ScopeSpec::default() };
     let (table, wall) = scoped(&trace, &spec);
     assert_eq!(table.self_cuda_total_ns, Some(Ns(36)));
-    assert_eq!(row(&table, "(no operator) launched before the window").self_cuda_ns, Some(Ns(5)));
+    assert_eq!(row(&table, "(no operator) launch not recorded").self_cuda_ns, Some(Ns(5)));
     assert_eq!(wall, Ns(301), "to the end of the last work launched in it");
     // The operator began before the window, its launch did not: its work counts, its call does not.
     let spec = ScopeSpec { time: Some((Ns(21), Ns(100))), ..ScopeSpec::default() };

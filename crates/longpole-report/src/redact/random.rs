@@ -71,6 +71,8 @@ fn is_mangled(run: &[u8]) -> bool {
 
 /// Hexadecimal of one case with the variety that random digits have. Signatures such as `0d1d2d3de` use few letters.
 fn is_hex(piece: &[u8]) -> bool {
+    // Databricks puts these letters before its tokens.
+    let piece = piece.strip_prefix(b"dapi").unwrap_or(piece);
     if piece.len() < MIN || !piece.iter().all(u8::is_ascii_hexdigit) {
         return false;
     }

@@ -10,7 +10,7 @@ const REACH: usize = 64;
 /// Bytes at which some rule may begin.
 const ANCHORS: [bool; 256] = {
     let mut table = [false; 256];
-    let bytes = b"=:/\\.@ _-IzJ";
+    let bytes = b"=:/\\.@ _-IzJ%";
     let mut at = 0;
     while at < bytes.len() {
         table[bytes[at] as usize] = true;
@@ -38,11 +38,15 @@ fn at(text: &[u8], at: usize, floor: usize) -> Option<Hidden> {
         b'=' | b':' => assignment(text, at, floor),
         b'/' => url(text, at, floor).or_else(|| home(text, at)),
         b'\\' => home(text, at),
-        b'.' => host(text, at, floor).or_else(|| trace_file(text, at, floor)),
+        b'.' => host(text, at, floor)
+            .or_else(|| trace_file(text, at, floor))
+            .or_else(|| private_number(text, at, floor))
+            .or_else(|| prefixed(text, at, floor)),
         b'@' => address(text, at, floor),
         b' ' => word_before(text, at, floor),
         b'_' => prefixed(text, at, floor).or_else(|| compiler_cache(text, at)),
         b'-' => prefixed(text, at, floor).or_else(|| key_block(text, at)),
+        b'%' => encoded(text, at, floor),
         b'I' => aws_key(text, at, floor),
         b'J' => web_token(text, at, floor),
         _ => prefixed(text, at, floor),
@@ -90,7 +94,7 @@ enum Body {
 }
 
 /// Prefixes of credentials, the fewest characters that follow, and which.
-const PREFIXES: [(&[u8], usize, Body); 20] = [
+const PREFIXES: [(&[u8], usize, Body); 23] = [
     (b"hf_", 20, Body::Plain),
     (b"sk-", 20, Body::WordWithDigit),
     (b"ghp_", 20, Body::Plain),
@@ -111,6 +115,9 @@ const PREFIXES: [(&[u8], usize, Body); 20] = [
     (b"pypi-", 20, Body::WordWithDigit),
     (b"sk_live_", 16, Body::Plain),
     (b"AIz", 30, Body::Word),
+    (b"dckr_pat_", 16, Body::Word),
+    (b"ya29.", 16, Body::WordWithDigit),
+    (b"SG.", 16, Body::WordWithDigit),
 ];
 
 /// A prefix that ends at `at`, with its body.
@@ -172,7 +179,7 @@ fn key_block(text: &[u8], at: usize) -> Option<Hidden> {
 // Credentials with a name.
 
 /// Endings of names whose value is hidden whatever it is. Compared without case, `_` and `-`.
-const SECRET_NAMES: [&[u8]; 12] = [
+const SECRET_NAMES: [&[u8]; 13] = [
     b"password",
     b"passwd",
     b"passphrase",
@@ -185,7 +192,12 @@ const SECRET_NAMES: [&[u8]; 12] = [
     b"credential",
     b"credentials",
     b"authorization",
+    b"cookie",
 ];
+/// Endings of names whose value is hidden if it looks like a credential.
+const TOKEN_NAMES: [&[u8]; 4] = [b"token", b"auth", b"pass", b"signature"];
+/// Variables of the environment that name a person or a machine.
+const IDENTITY_NAMES: [&[u8]; 7] = [b"USER", b"LOGNAME", b"USERNAME", b"HOSTNAME", b"COMPUTERNAME", b"MASTER_ADDR", b"SSH_CONNECTION"];
 /// Schemes that stand between `Authorization:` and the value.
 const SCHEMES: [&[u8]; 4] = [b"bearer", b"basic", b"token", b"digest"];
 /// Values that hide nothing.
@@ -197,6 +209,10 @@ enum Name {
     Secret,
     /// Its value is hidden if it looks like a credential: language models have tokens of another kind.
     Token,
+    /// The same as a secret, unless it is the path of a folder: shells call the current one so too.
+    Pwd,
+    /// Its value is hidden behind a `=`.
+    Identity,
     Other,
 }
 
@@ -213,7 +229,11 @@ fn name_before(text: &[u8], before: usize, floor: usize) -> (Name, usize) {
     let letters = &letters[..count];
     let name = if SECRET_NAMES.iter().any(|ending| letters.ends_with(ending)) {
         Name::Secret
-    } else if letters.ends_with(b"token") {
+    } else if letters.ends_with(b"pwd") {
+        Name::Pwd
+    } else if IDENTITY_NAMES.contains(&&text[start..before]) {
+        Name::Identity
+    } else if TOKEN_NAMES.iter().any(|ending| letters.ends_with(ending)) {
         Name::Token
     } else {
         Name::Other
@@ -230,10 +250,23 @@ fn assignment(text: &[u8], at: usize, floor: usize) -> Option<Hidden> {
     let is_between = |byte: u8| matches!(byte, b' ' | b'"' | b'\'' | b'\\');
     let before = at - run_back(text, at, floor.max(at.saturating_sub(3)), is_between);
     let (name, _) = name_before(text, before, floor);
-    if name == Name::Other {
+    if name == Name::Other || (name == Name::Identity && (sign != b'=' || before != at)) {
         return None;
     }
     value(text, at + 1, name)
+}
+
+/// `HF_TOKEN%3DVALUE` and `%2Fhome%2FNAME`, as in addresses of pages; `at` is at the sign.
+fn encoded(text: &[u8], at: usize, floor: usize) -> Option<Hidden> {
+    let code = text.get(at + 1..at + 3)?;
+    if code.eq_ignore_ascii_case(b"3d") {
+        let (name, _) = name_before(text, at, floor);
+        return if name == Name::Other { None } else { value(text, at + 3, name) };
+    }
+    let folder = text.get(at..at + 10)?;
+    let is_home = folder.eq_ignore_ascii_case(b"%2fhome%2f");
+    let length = if is_home { run(&text[..text.len().min(at + 10 + REACH)], at + 10, is_word) } else { 0 };
+    (length > 0).then(|| Hidden { start: at + 10, end: at + 10 + length, with: "~" })
 }
 
 /// `--password VALUE` and `Bearer VALUE`; `at` is at the space.
@@ -244,6 +277,17 @@ fn word_before(text: &[u8], at: usize, floor: usize) -> Option<Hidden> {
     let (name, start) = name_before(text, at, floor);
     if name != Name::Other && text[start..at].starts_with(b"--") && text.get(at + 1) != Some(&b'-') {
         return value(text, at + 1, name);
+    }
+    // `HF_TOKEN VALUE`, as `export` and lists of variables print it.
+    let is_variable = |word: &[u8]| word.contains(&b'_') && !word.iter().any(u8::is_ascii_lowercase);
+    if matches!(name, Name::Secret | Name::Token) && is_variable(&text[start..at]) {
+        return value(text, at + 1, Name::Token);
+    }
+    // `curl -u NAME:PASSWORD`.
+    if &text[start..at] == b"-u" {
+        let length = run(&text[..text.len().min(at + 1 + REACH)], at + 1, |byte| is_value(byte) && byte != b'/');
+        let password = text[at + 1..at + 1 + length].split(|&byte| byte == b':').nth(1).map_or(0, <[u8]>::len);
+        return (password >= 4).then(|| Hidden::secret(at + 1, at + 1 + length));
     }
     if text[start..at].eq_ignore_ascii_case(b"bearer") {
         let is_body = |byte: u8| is_word(byte) || matches!(byte, b'.' | b'~' | b'+' | b'/' | b'=');
@@ -259,7 +303,8 @@ fn word_before(text: &[u8], at: usize, floor: usize) -> Option<Hidden> {
 /// The value that begins at or shortly after `from`, if it is one to hide.
 fn value(text: &[u8], from: usize, name: Name) -> Option<Hidden> {
     let mut start = from + run(&text[..text.len().min(from + 4)], from, |byte| byte == b' ');
-    start += run(&text[..text.len().min(start + 1)], start, |byte| byte == b'\\');
+    let is_nested = text.get(start) == Some(&b'\\');
+    start += usize::from(is_nested);
     let quote = text.get(start).copied().filter(|byte| matches!(byte, b'"' | b'\''));
     start += usize::from(quote.is_some());
     let is_inside = |byte: u8| match quote {
@@ -271,13 +316,23 @@ fn value(text: &[u8], from: usize, name: Name) -> Option<Hidden> {
     if head.is_empty() || EMPTY_VALUES.iter().any(|empty| head.eq_ignore_ascii_case(empty)) {
         return None;
     }
+    if name == Name::Pwd && (matches!(head[0], b'/' | b'~' | b'.' | b'$' | b'(') || head.get(1) == Some(&b':')) {
+        return None;
+    }
     if name == Name::Token {
         let plain = head.iter().all(|&byte| is_word(byte) || matches!(byte, b'.' | b'+' | b'/' | b'=' | b':'));
-        if head.len() < 8 || !plain || !has_digit(head) || !head.iter().any(u8::is_ascii_alphabetic) {
+        if head.len() < 6 || !plain || !has_digit(head) || !head.iter().any(u8::is_ascii_alphabetic) {
             return None;
         }
     }
     let mut end = start + run(text, start, is_inside);
+    // In a quoted value a quote behind a backslash is part of it, unless the whole text is quoted once more.
+    while quote.is_some() && !is_nested && text.get(end) == Some(&b'\\') && end + 1 < text.len() {
+        end += 2;
+        // The second byte may begin a longer character.
+        end += run(text, end, |byte| !byte.is_ascii());
+        end += run(text, end, is_inside);
+    }
     if SCHEMES.iter().any(|scheme| head.eq_ignore_ascii_case(scheme)) && text.get(end) == Some(&b' ') {
         end += 1 + run(text, end + 1, is_value);
     }
@@ -351,7 +406,38 @@ fn host(text: &[u8], at: usize, floor: usize) -> Option<Hidden> {
     let name = &text[start..at];
     let is_name = name.iter().any(|byte| byte.is_ascii_digit() || *byte == b'-') && name.iter().any(u8::is_ascii_alphabetic);
     let ends = text.get(end).is_none_or(|&byte| !is_word(byte) && byte != b'(');
+    // A private domain may itself be in a public one.
+    let end = end + if text.get(end) == Some(&b'.') { run(&text[..text.len().min(end + 253)], end, is_host) } else { 0 };
     (is_name && ends).then(|| Hidden::secret(start, end))
+}
+
+/// `192.168.1.5`, `10.0.0.7:29500`: a numeric address of a private network (RFC 1918) that stands alone; `at` is at its first dot.
+/// Four numbers behind a letter, a dot or a hyphen are a version, as in `libcublas.so.10.2.1.3`.
+fn private_number(text: &[u8], at: usize, floor: usize) -> Option<Hidden> {
+    let digits = |byte: u8| byte.is_ascii_digit();
+    let start = at - run_back(text, at, floor, digits);
+    if start == at || (start > floor && (is_word(text[start - 1]) || text[start - 1] == b'.')) {
+        return None;
+    }
+    let mut parts = [0_u32; 4];
+    let mut end = start;
+    for (number, part) in parts.iter_mut().enumerate() {
+        if number > 0 {
+            if text.get(end) != Some(&b'.') {
+                return None;
+            }
+            end += 1;
+        }
+        let length = run(&text[..text.len().min(end + 4)], end, digits);
+        if !(1..=3).contains(&length) {
+            return None;
+        }
+        *part = text[end..end + length].iter().fold(0, |value, digit| value * 10 + u32::from(digit - b'0'));
+        end += length;
+    }
+    let ends = text.get(end).is_none_or(|&byte| !is_word(byte) && (byte != b'.' || !text.get(end + 1).is_some_and(u8::is_ascii_digit)));
+    let is_private = matches!(parts, [10, _, _, _] | [172, 16..=31, _, _] | [192, 168, _, _]) && parts.iter().all(|&part| part < 256);
+    (is_private && ends).then(|| Hidden::secret(start, end))
 }
 
 /// The host name in `HOST_PID.TIME.pt.trace.json`, as torch names its files; `at` is at the dot before `pt`.
@@ -371,7 +457,10 @@ fn trace_file(text: &[u8], at: usize, floor: usize) -> Option<Hidden> {
 /// Ends of `a@b.c` that are files, not domains.
 const FILE_ENDINGS: [&[u8]; 8] = [b"py", b"so", b"cu", b"cpp", b"cc", b"json", b"gz", b"md"];
 
-/// An e-mail address, or `user@host:/path`; `at` is at the sign.
+/// Login names of machines; what stands behind `@` after one of them is a machine.
+const LOGINS: [&[u8]; 7] = [b"root", b"ubuntu", b"ec2-user", b"admin", b"debian", b"centos", b"azureuser"];
+
+/// An e-mail address, `user@host:/path`, or a usual login name at a host; `at` is at the sign.
 fn address(text: &[u8], at: usize, floor: usize) -> Option<Hidden> {
     let local = run_back(text, at, floor, |byte| is_word(byte) || matches!(byte, b'.' | b'%' | b'+'));
     let window = &text[..text.len().min(at + 1 + 253)];
@@ -387,7 +476,8 @@ fn address(text: &[u8], at: usize, floor: usize) -> Option<Hidden> {
     let is_domain =
         last.len() < domain.len() && last.len() >= 2 && last.iter().all(u8::is_ascii_lowercase) && !FILE_ENDINGS.contains(&last);
     let is_remote_path = text.get(end) == Some(&b':') && matches!(text.get(end + 1), Some(b'/' | b'~'));
-    (is_domain || is_remote_path).then(|| Hidden::secret(at - local, end))
+    let is_login = LOGINS.contains(&&text[at - local..at]);
+    (is_domain || is_remote_path || is_login).then(|| Hidden::secret(at - local, end))
 }
 
 // User names in paths.
@@ -398,7 +488,9 @@ const HOMES: [&[u8]; 5] = [b"/home/", b"/Users/", b"/users/", b"\\Users\\", b"\\
 /// The user's name below a folder of users; `at` is at its first separator.
 fn home(text: &[u8], at: usize) -> Option<Hidden> {
     let folder = HOMES.iter().find(|folder| text[at..].starts_with(folder))?;
-    user_name(text, at + folder.len())
+    let start = at + folder.len();
+    let extra = run(&text[..text.len().min(start + REACH)], start, |byte| byte == b'/');
+    user_name(text, start + extra)
 }
 
 /// The user's name in the compiler's cache, `/tmp/torchinductor_NAME/`; `at` is at the underscore.

@@ -69,5 +69,14 @@ pub fn memory(table: &MemoryTable) -> Table {
         let reserved = table.peak_reserved_bytes.map_or_else(String::new, |r| format!(", reserved {}", bytes(signed(r))));
         notes.push(format!("largest total the device allocator reported: allocated {}{reserved}", bytes(signed(peak))));
     }
-    Table { noun: "allocations", columns, rows, totals, hidden: 0, filtered_out: 0, empty: Some(super::NO_MEMORY), notes }
+    Table {
+        noun: "allocations",
+        columns,
+        rows,
+        totals,
+        hidden: 0,
+        filtered_out: 0,
+        empty: (!table.is_recorded).then_some(super::NO_MEMORY),
+        notes,
+    }
 }

@@ -17,6 +17,8 @@ use longpole_trace::Ns;
 
 use crate::table::Value;
 
+/// Why a table of device work has no rows.
+pub const NO_DEVICE_ACTIVITY: &str = "no device activity was recorded (add ProfilerActivity.CUDA)";
 const NO_DEVICE: &str = "CUDA times: no device activity was recorded (add ProfilerActivity.CUDA)";
 const NO_MEMORY: &str = "memory: not recorded (profile_memory=True records it)";
 

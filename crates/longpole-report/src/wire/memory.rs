@@ -20,6 +20,7 @@ struct Memory<'a> {
 
 #[derive(Serialize)]
 struct Body<'a> {
+    recorded: bool,
     peak_allocated_bytes: Option<u64>,
     peak_reserved_bytes: Option<u64>,
     memory: Vec<Memory<'a>>,
@@ -44,6 +45,7 @@ fn memory_row(row: &MemoryRow) -> Memory<'_> {
 /// The document of `longpole memory`.
 pub fn memory<'a>(header: &Header<'a>, table: &'a MemoryTable) -> impl Serialize + 'a {
     let body = Body {
+        recorded: table.is_recorded,
         peak_allocated_bytes: table.peak_allocated_bytes,
         peak_reserved_bytes: table.peak_reserved_bytes,
         memory: table.rows.iter().map(memory_row).collect(),

@@ -152,6 +152,7 @@ pub(crate) fn memory() -> MemoryTable {
         peak_bytes: allocated,
     };
     MemoryTable {
+        is_recorded: true,
         rows: vec![
             row("aten::empty", MemoryPlace::Device, 512 << 20, 1_024),
             row("aten::_to_copy", MemoryPlace::Host, 4_096, 4_096),

@@ -12,7 +12,8 @@ use crate::terminal;
 pub(super) fn run(args: &ExplainArgs) -> Result<(), Failure> {
     let found = match &args.code {
         None => explanations(),
-        Some(code) => vec![explain(code).ok_or_else(|| unknown(code))?],
+        // Codes are also typed as they are read aloud.
+        Some(code) => vec![explain(&code.trim().to_ascii_lowercase().replace(['-', ' '], "_")).ok_or_else(|| unknown(code))?],
     };
     let mut out = io::stdout().lock();
     match args.format.format() {

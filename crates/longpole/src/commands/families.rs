@@ -17,11 +17,14 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         rows.sort_by(sorting.order);
     }
     session.filter(&mut rows, |regex, row| regex.is_match(row.family.name()));
-    match session.format() {
-        Format::Json => {
-            rows.truncate(session.limit().unwrap_or(usize::MAX));
-            session.print_json(&wire::families(&session.header(), &rows))
+    if session.format() == Format::Json {
+        rows.truncate(session.limit().unwrap_or(usize::MAX));
+        session.print_json(&wire::families(&session.header(), &rows))
+    } else {
+        let mut table = views::families(&rows);
+        if session.index.trace().activities.is_empty() {
+            table.empty = Some(views::NO_DEVICE_ACTIVITY);
         }
-        _ => session.print_table(views::families(&rows), sorting.map(|sorting| sorting.column)),
+        session.print_table(table, sorting.map(|sorting| sorting.column))
     }
 }

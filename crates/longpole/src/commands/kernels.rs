@@ -19,11 +19,14 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     }
     session
         .filter(&mut rows, |regex, row| regex.is_match(&row.name) || regex.is_match(&row.short_name) || regex.is_match(row.family.name()));
-    match session.format() {
-        Format::Json => {
-            rows.truncate(session.limit().unwrap_or(usize::MAX));
-            session.print_json(&wire::kernels(&session.header(), &rows))
+    if session.format() == Format::Json {
+        rows.truncate(session.limit().unwrap_or(usize::MAX));
+        session.print_json(&wire::kernels(&session.header(), &rows))
+    } else {
+        let mut table = views::kernels(&rows, total, common.full_names);
+        if session.index.trace().activities.is_empty() {
+            table.empty = Some(views::NO_DEVICE_ACTIVITY);
         }
-        _ => session.print_table(views::kernels(&rows, total, common.full_names), sorting.map(|sorting| sorting.column)),
+        session.print_table(table, sorting.map(|sorting| sorting.column))
     }
 }

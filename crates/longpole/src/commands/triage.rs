@@ -15,7 +15,7 @@ const HEAD: usize = 10;
 pub(super) fn run(args: &TriageArgs) -> Result<(), Failure> {
     if args.common.format.format() == Format::Csv {
         return Err(Failure::Usage(
-            "triage is several tables; use `longpole ops`, `kernels`, `families` or `ranges` with --csv".to_owned(),
+            "triage is several tables; use `longpole ops`, `kernels`, `families`, `ranges` or `memory` with --csv".to_owned(),
         ));
     }
     let key = sort_key(args.common.sort.as_deref())?;
