@@ -52,10 +52,9 @@ const fn matching(by: MatchedBy) -> Option<&'static str> {
 }
 
 /// The time and the verdict before and after, as far as they are known.
-fn outcome(pair: &Pair, (before, after): &Verdicts) -> Option<String> {
-    let kinds = before.zip(*after).map(|(before, after)| match before == after {
-        true => format!("{} as before", after.name()),
-        false => format!("{} → {}", before.name(), after.name()),
+fn outcome(pair: &Pair, (before, after): Verdicts) -> Option<String> {
+    let kinds = before.zip(after).map(|(before, after)| {
+        if before == after { format!("{} as before", after.name()) } else { format!("{} → {}", before.name(), after.name()) }
     });
     let parts: Vec<String> = times(pair).into_iter().chain(kinds).collect();
     (!parts.is_empty()).then(|| parts.join(" · "))
@@ -123,9 +122,9 @@ fn overview(page: &ComparisonPage<'_>) -> Option<Table> {
 }
 
 /// Pairs shown in full, with their short names and verdicts.
-fn shown_pairs<'a>(page: &'a ComparisonPage<'_>) -> impl Iterator<Item = ((&'a Pair, &'a (String, String)), &'a Verdicts)> {
+fn shown_pairs<'a>(page: &'a ComparisonPage<'_>) -> impl Iterator<Item = ((&'a Pair, &'a (String, String)), Verdicts)> {
     let shown = if page.comparison.pairs.len() <= page.in_full { page.in_full } else { 0 };
-    page.comparison.pairs.iter().zip(page.names).zip(page.verdicts).take(shown)
+    page.comparison.pairs.iter().zip(page.names).zip(page.verdicts.iter().copied()).take(shown)
 }
 
 /// Said below the table when no pair is shown in full.
@@ -135,7 +134,7 @@ fn pair_text(
     out: &mut String,
     page: &ComparisonPage<'_>,
     (pair, names): (&Pair, &(String, String)),
-    verdicts: &Verdicts,
+    verdicts: Verdicts,
     options: &TextOptions,
 ) {
     let style = options.style();

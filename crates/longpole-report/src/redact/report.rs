@@ -87,7 +87,9 @@ pub fn redact_report_source(source: &mut ReportSource) {
 
 /// Redacts the examples of troubles.
 pub fn redact_troubles(troubles: &mut [Trouble]) {
-    troubles.iter_mut().for_each(|trouble| optional(&mut trouble.example));
+    for trouble in troubles {
+        optional(&mut trouble.example);
+    }
 }
 
 /// Redacts names, the texts of rules and of cautions.

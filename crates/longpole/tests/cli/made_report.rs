@@ -47,7 +47,9 @@ fn sized(message: &Message, out: &mut Vec<u8>) {
 /// A report with these kernels; `header` holds further fields of the block.
 fn report(names: &[&str], header: Message, kernels: &[Message]) -> Vec<u8> {
     let mut payload = Vec::new();
-    kernels.iter().for_each(|kernel| sized(kernel, &mut payload));
+    for kernel in kernels {
+        sized(kernel, &mut payload);
+    }
     let table = names.iter().fold(message(), |table, name| table.text(1, name));
     let header = header.number(2, kernels.len() as u64).message(4, &table).number(5, payload.len() as u64);
     let mut bytes = b"NVR\0".to_vec();

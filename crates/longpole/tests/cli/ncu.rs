@@ -131,7 +131,7 @@ fn lists_are_whole_in_json_and_what_was_not_collected_is_null() {
     let source = validate(&print(&["ncu", &report("gemv_before.ncu-repz"), "--json", "--source", "--id", "0"]));
     let kernel = &source["kernels"][0];
     assert_eq!(kernel["instructions"].as_array().map(Vec::len), Some(256));
-    assert!(kernel["lines"].as_array().is_some_and(|lines| lines.len() > 1) && kernel["kernel_lines"].as_array().is_some());
+    assert!(kernel["lines"].as_array().is_some_and(|lines| lines.len() > 1) && kernel["own_lines"].as_array().is_some());
     let metrics = validate(&print(&["ncu", &report("gemv_before.ncu-repz"), "--json", "--metrics", "^inst_executed$", "--id", "0"]));
     let metric = &metrics["kernels"][0]["metrics"][0];
     assert_eq!((&metric["unit"], metric["instances"].as_array().map(Vec::len)), (&"inst".into(), Some(244)));

@@ -68,8 +68,8 @@ pub(super) struct Kernel<'a> {
     samples: Option<u64>,
     hot: Vec<Instruction<'a>>,
     instructions: Option<Vec<Instruction<'a>>>,
-    lines: Option<Vec<Line<'a>>>,
-    kernel_lines: Option<Vec<Line<'a>>>,
+    lines: Option<Vec<SourceLine<'a>>>,
+    own_lines: Option<Vec<SourceLine<'a>>>,
     source_notes: &'a [String],
     metrics: Option<Vec<MetricOut<'a>>>,
 }
@@ -152,7 +152,7 @@ struct ProducerOut<'a> {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct SourceLine<'a> {
     file: Option<&'a str>,
     line: Option<u32>,
     text: Option<&'a str>,
@@ -241,8 +241,8 @@ fn instruction(row: &InstructionRow) -> Instruction<'_> {
     }
 }
 
-fn line(row: &LineRow) -> Line<'_> {
-    Line {
+fn line(row: &LineRow) -> SourceLine<'_> {
+    SourceLine {
         file: row.file.as_deref(),
         line: row.line,
         text: row.text.as_deref(),
@@ -323,7 +323,7 @@ pub(super) fn kernel(kernel: &NcuKernel, hot: Option<usize>, with_source: bool) 
         hot: source.map_or_else(Vec::new, |source| source.hottest(hot.unwrap_or(usize::MAX)).into_iter().map(instruction).collect()),
         instructions: shown.map(|source| source.instructions.iter().map(instruction).collect()),
         lines: shown.map(|source| source.lines.iter().map(line).collect()),
-        kernel_lines: shown.map(|source| source.kernel_lines.iter().map(line).collect()),
+        own_lines: shown.map(|source| source.kernel_lines.iter().map(line).collect()),
         source_notes: &kernel.source_notes,
         metrics: kernel.metrics.as_ref().map(|metrics| metrics.iter().map(metric).collect()),
     }

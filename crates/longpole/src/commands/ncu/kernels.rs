@@ -37,7 +37,9 @@ pub(super) fn of(session: &Session<'_>, chosen: &[Chosen], wanted: &Wanted<'_>) 
         if !session.args.no_redact {
             redact_summary(&mut summary);
             view.iter_mut().for_each(redact_source_view);
-            metrics.iter_mut().for_each(|metrics| redact_metrics(metrics));
+            if let Some(metrics) = &mut metrics {
+                redact_metrics(metrics);
+            }
         }
         Some(NcuKernel {
             process: session.process(summary.process),

@@ -94,7 +94,9 @@ impl<'a> Session<'a> {
         self.unlocked = results.iter().filter(|result| result.clocks_locked == Some(false)).count() as u64;
         let mut heads: Vec<(usize, EntryKind, String)> = results.into_iter().map(|result| (result.id, result.kind, result.name)).collect();
         if !args.no_redact {
-            heads.iter_mut().for_each(|(_, _, name)| redact_string(name));
+            for (_, _, name) in &mut heads {
+                redact_string(name);
+            }
         }
         let mut distinct: Vec<&str> = heads.iter().map(|(_, _, name)| name.as_str()).collect();
         distinct.sort_unstable();
@@ -166,7 +168,9 @@ impl<'a> Session<'a> {
             table.truncate(self.limit());
         }
         if let Some((_, table)) = tables.last_mut() {
-            kept.iter().for_each(|column| table.keep(column));
+            for column in kept {
+                table.keep(column);
+            }
         }
         match self.format() {
             Format::Csv => match tables.pop() {

@@ -141,7 +141,9 @@ pub(super) fn run(session: &mut Session<'_>, chosen: &[Chosen], order: RowOrder)
     ];
     if session.args.kernel.is_some() {
         let left_out = session.results() - launches.len();
-        tables.iter_mut().for_each(|(_, table)| table.filtered_out = left_out);
+        for (_, table) in &mut tables {
+            table.filtered_out = left_out;
+        }
     }
     session.print_tables(tables, &[column(order)])
 }
