@@ -108,7 +108,7 @@ fn stalls_text(out: &mut String, kernel: &NcuKernel, page: &KernelPage, options:
         hanging(out, &head, meaning(stall, page.full), options);
     }
     if let Some(more) = more {
-        let _ = writeln!(out, "  {}", style.dim(&more));
+        hanging(out, "  ", &more, options);
     }
 }
 
