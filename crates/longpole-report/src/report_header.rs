@@ -81,6 +81,7 @@ impl ReportSource {
     fn machine_line(&self) -> String {
         let mut parts: Vec<String> = self.devices.iter().map(ReportDevice::words).collect();
         parts.dedup();
+        parts.retain(|part| !part.is_empty());
         parts.extend(self.cuda_version.as_ref().map(|version| format!("CUDA {version}")));
         parts.extend(self.driver_version.as_ref().map(|version| format!("driver {version}")));
         parts.join(" · ")
@@ -107,7 +108,11 @@ impl ReportDevice {
             self.compute_capability.as_ref().map(|version| format!("compute capability {version}")),
         ];
         let facts: Vec<String> = facts.into_iter().flatten().collect();
-        if facts.is_empty() { self.name.clone() } else { format!("{} ({})", self.name, facts.join(", ")) }
+        match (self.name.is_empty(), facts.is_empty()) {
+            (_, true) => self.name.clone(),
+            (true, false) => facts.join(", "),
+            (false, false) => format!("{} ({})", self.name, facts.join(", ")),
+        }
     }
 }
 

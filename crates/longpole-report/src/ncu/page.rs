@@ -114,12 +114,18 @@ fn stalls_text(out: &mut String, kernel: &NcuKernel, page: &KernelPage, options:
 
 /// Suggestions shown, and how many more there are.
 fn split_suggestions(suggestions: &[Suggestion], full: bool) -> (Vec<&Suggestion>, Option<String>) {
+    // Reports of old versions have no estimates at all.
+    let has_estimates = suggestions.iter().any(|suggestion| suggestion.speedup_pct.is_some());
     let counts = |suggestion: &&Suggestion| {
-        full || suggestion.speedup_pct.map_or(suggestion.kind == MessageKind::Warning, |speedup| speedup >= SMALL_SPEEDUP)
+        let is_urgent = suggestion.kind == MessageKind::Warning || (!has_estimates && suggestion.kind == MessageKind::Optimization);
+        full || suggestion.speedup_pct.map_or(is_urgent, |speedup| speedup >= SMALL_SPEEDUP)
     };
     let shown: Vec<&Suggestion> = suggestions.iter().filter(counts).collect();
     let rest = (suggestions.len() - shown.len()) as u64;
-    let more = (rest > 0).then(|| format!("and {} more without an estimate or under {SMALL_SPEEDUP} %; --full shows them", count(rest)));
+    let more = (rest > 0).then(|| match shown.len() {
+        0 => format!("{} without an estimate or under {SMALL_SPEEDUP} %; --full shows what they say", count(rest)),
+        _ => format!("and {} more without an estimate or under {SMALL_SPEEDUP} %; --full shows them", count(rest)),
+    });
     (shown, more)
 }
 
@@ -138,8 +144,10 @@ fn suggestions_text(out: &mut String, kernel: &NcuKernel, page: &KernelPage, opt
     }
     let style = options.style();
     let _ = writeln!(out, "\n{}", style.bold("Suggestions of ncu"));
-    hanging(out, "  ", ESTIMATES, options);
     let (shown, more) = split_suggestions(suggestions, page.full);
+    if shown.iter().any(|suggestion| suggestion.speedup_pct.is_some()) {
+        hanging(out, "  ", ESTIMATES, options);
+    }
     let estimates: Vec<String> = shown.iter().map(|suggestion| estimate(suggestion)).collect();
     let widest = estimates.iter().map(|text| width(text)).max().unwrap_or(0);
     for (suggestion, estimate) in shown.into_iter().zip(estimates) {
@@ -261,8 +269,11 @@ fn kernel_markdown(out: &mut String, kernel: &NcuKernel, page: &KernelPage, note
         }
     }
     if !kernel.summary.suggestions.is_empty() {
-        let _ = writeln!(out, "\n#### Suggestions of ncu\n\n_{ESTIMATES}_\n");
         let (shown, more) = split_suggestions(&kernel.summary.suggestions, page.full);
+        out.push_str("\n#### Suggestions of ncu\n\n");
+        if shown.iter().any(|suggestion| suggestion.speedup_pct.is_some()) {
+            let _ = writeln!(out, "_{ESTIMATES}_\n");
+        }
         for suggestion in shown {
             let words = suggestion_words(suggestion, page.full).lines().map(markdown_text).collect::<Vec<_>>().join(" ");
             let _ = writeln!(out, "- **{}** {words}", estimate(suggestion));

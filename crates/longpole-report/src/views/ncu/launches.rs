@@ -134,7 +134,7 @@ fn grouped(noun: &'static str, one: &'static str, rows: &[TotalRow]) -> Table {
     let mut family = Column::new("family", "family", Kind::Text).droppable(2);
     family.csv_only = is_families;
     let columns = vec![
-        name.at_least(if is_families { 16 } else { 28 }),
+        name.at_least(if is_families { 20 } else { 28 }),
         family,
         Column::new("launches", "launches", Kind::Count).droppable(9),
         Column::new("duration_ns", "time", Kind::Time).droppable(10),

@@ -50,7 +50,7 @@ fn instruction_columns() -> Vec<Column> {
     vec![
         Column::new("id", "", Kind::Count).in_csv_only(),
         Column::new("address", "address", Kind::Text).at_least(7),
-        Column::new("sass", "instruction", Kind::Text).at_least(18),
+        Column::new("sass", "instruction", Kind::Text).at_least(24).not_below(18),
         Column::new("line", "line", Kind::Text).at_least(10).droppable(6).not_in_csv(),
         Column::new("file", "", Kind::Text).in_csv_only(),
         Column::new("line", "", Kind::Count).in_csv_only(),
