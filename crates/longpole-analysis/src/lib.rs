@@ -4,10 +4,12 @@
 //! where the trace came from. To add one, add a file here with its result types and one function, and re-export them.
 
 mod families;
+mod host_pace;
 mod index;
 mod kernels;
 mod memory;
 mod ops;
+mod pace;
 mod phrases;
 mod profiler_overhead;
 mod questions;
@@ -18,12 +20,14 @@ mod scope;
 mod short_name;
 mod smells;
 mod sort;
+mod steps;
 mod stream_health;
 mod totals;
 mod triage;
 mod vendor;
 
 pub use families::{Family, FamilyRow, family_table};
+pub use host_pace::{HostBoundWindow, host_bound_window};
 pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex};
 pub use kernels::{KernelOwner, KernelRow, kernel_table, short_names};
 pub use memory::{MemoryRow, MemoryTable, memory_table};

@@ -55,10 +55,10 @@ macro_rules! problem_codes {
 problem_codes! {
     /// The input ends inside an event or before its closing brackets.
     Truncated, "truncated", DataLoss, "the file ends early; everything before the cut was read",
-        "record again, or read the totals as lower bounds";
+        "record again, or read the totals as lower bounds, and self CPU as an upper bound: calls inside an operator may lie behind the cut";
     /// A compressed stream is damaged or cut.
     DamagedCompression, "damaged_compression", DataLoss, "the compressed stream is damaged; everything before the damage was read",
-        "copy the file again or export it uncompressed";
+        "copy the file again or export it uncompressed; until then totals are lower bounds, and self CPU is an upper bound";
     /// An event could not be parsed and was skipped.
     MalformedEvent, "malformed_event", DataLoss, "events that are not valid JSON were skipped",
         "an unescaped quote or control character in a name is the usual cause; newer torch versions write it correctly";
@@ -126,6 +126,10 @@ problem_codes! {
     /// The profiler's own bookkeeping took host time inside the window.
     ProfilerOverhead, "profiler_overhead", Info, "the profiler's own bookkeeping appears inside the window",
         "host times near it include it";
+    /// Devices wait for the host, which the profiler slows down.
+    CpuBound, "cpu_bound", Info,
+        "the window is CPU-bound, and profiling inflates host time, typically 1.2 to 3 times: the GPU idles less in a plain run",
+        "time the same work without a profiler before acting on host times";
     /// No operators were recorded.
     NoOperators, "no_operators", Info, "no operators were recorded: device work cannot be attributed to them",
         "add ProfilerActivity.CPU to the profiler's activities";
@@ -151,6 +155,8 @@ pub struct Problem {
     pub out_of: Option<u64>,
     /// What the time is a part of.
     pub time_out_of: Option<Ns>,
+    /// What the user can do, where that is more than is said of the kind.
+    pub hint: Option<&'static str>,
 }
 
 /// All trouble of one import.
@@ -173,7 +179,16 @@ impl Problems {
         if let Some(problem) = self.list.iter_mut().find(|p| p.code == code) {
             problem.count += count;
         } else {
-            self.list.push(Problem { code, count, example: example(), first_offset: offset, time: None, out_of: None, time_out_of: None });
+            self.list.push(Problem {
+                code,
+                count,
+                example: example(),
+                first_offset: offset,
+                time: None,
+                out_of: None,
+                time_out_of: None,
+                hint: None,
+            });
             self.list.sort_by_key(|p| p.code);
         }
     }
@@ -199,6 +214,13 @@ impl Problems {
         }
     }
 
+    /// Says beside a problem already counted what the user can do, instead of what is said of its kind.
+    pub fn note_hint(&mut self, code: ProblemCode, hint: &'static str) {
+        if let Some(problem) = self.list.iter_mut().find(|p| p.code == code) {
+            problem.hint = Some(hint);
+        }
+    }
+
     /// Rewrites the examples, which quote the input.
     pub fn rewrite_examples(&mut self, rewrite: impl Fn(&mut String)) {
         self.list.iter_mut().filter_map(|problem| problem.example.as_mut()).for_each(rewrite);
@@ -208,7 +230,7 @@ impl Problems {
     pub fn extend(&mut self, other: Self) {
         for problem in other.list {
             let (code, time) = (problem.code, problem.time);
-            let (out_of, time_out_of) = (problem.out_of, problem.time_out_of);
+            let (out_of, time_out_of, hint) = (problem.out_of, problem.time_out_of, problem.hint);
             self.add_many(code, problem.count, problem.first_offset, || problem.example);
             if let Some(time) = time {
                 self.note_time(code, time);
@@ -218,6 +240,9 @@ impl Problems {
             }
             if let Some(whole) = time_out_of {
                 self.note_time_out_of(code, whole);
+            }
+            if let Some(hint) = hint {
+                self.note_hint(code, hint);
             }
         }
     }

@@ -105,8 +105,32 @@ pub(crate) fn is_communication(range: &str) -> bool {
     BACKENDS.iter().any(|prefix| range.starts_with(prefix))
 }
 
+/// Device work launched inside one range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RangeWork {
+    /// Union of it, summed over devices; absent when there was none.
+    pub(crate) busy_ns: Option<Ns>,
+    /// Kernels of it.
+    pub(crate) kernels: u64,
+}
+
 /// The ranges of a scope, depth first, in order of first occurrence.
 pub fn range_table(index: &TraceIndex<'_>, scope: &Scope) -> Vec<RangeRow> {
+    rows(index.trace(), scope, &instances(index, scope))
+}
+
+/// The same, and the work of each range by itself.
+pub(crate) fn range_tables(index: &TraceIndex<'_>, scope: &Scope) -> (Vec<RangeRow>, Vec<RangeWork>) {
+    let instances = instances(index, scope);
+    let mut work = vec![RangeWork::default(); instances.len()];
+    for instance in &instances {
+        work[instance.range.index()] = RangeWork { busy_ns: instance.device.map(|work| work.busy), kernels: instance.kernels };
+    }
+    (rows(index.trace(), scope, &instances), work)
+}
+
+/// Every range with the work in scope that was launched inside it, whatever is around a range before it.
+fn instances(index: &TraceIndex<'_>, scope: &Scope) -> Vec<Instance> {
     let trace = index.trace();
     if trace.ranges.is_empty() {
         return Vec::new();
@@ -138,7 +162,7 @@ pub fn range_table(index: &TraceIndex<'_>, scope: &Scope) -> Vec<RangeRow> {
         seen.sort_by_key(|launch| launch.at);
         Sweep::new(&mut instances, &of_thread[thread]).run(trace, &seen);
     }
-    rows(trace, scope, &instances)
+    instances
 }
 
 /// Device activities in scope, by the thread that launched them.
