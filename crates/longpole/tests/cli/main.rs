@@ -10,6 +10,7 @@ mod hostile;
 mod importer;
 mod made_report;
 mod ncu;
+mod nvdisasm;
 mod parity;
 mod readme;
 mod redaction;
