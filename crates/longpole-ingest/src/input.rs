@@ -19,6 +19,8 @@ use crate::rank_files::{is_trace_name, rank_in_name, trace_files};
 pub enum Input {
     /// A file, or a directory of rank files.
     Path(PathBuf),
+    /// Several files or directories of one run.
+    Files(Vec<PathBuf>),
     /// Standard input.
     Stdin,
 }
@@ -33,6 +35,12 @@ impl Input {
     pub fn label(&self) -> String {
         match self {
             Self::Path(path) => path.display().to_string(),
+            Self::Files(paths) => match paths.as_slice() {
+                [] => "no file".to_owned(),
+                [one] => one.display().to_string(),
+                [one, two] => format!("{}, {}", one.display(), two.display()),
+                [one, more @ ..] => format!("{} and {} more", one.display(), more.len()),
+            },
             Self::Stdin => "standard input".to_owned(),
         }
     }
@@ -92,6 +100,7 @@ pub fn import(input: &Input, options: &ImportOptions<'_>) -> Result<Imported, Im
     let result = match input {
         Input::Stdin => importer.stream(Box::new(io::stdin().lock()), &label),
         Input::Path(path) if path.is_dir() => importer.directory(path),
+        Input::Files(paths) => importer.paths(paths),
         Input::Path(path) => importer.file(path, &label),
     };
     result.map_err(|source| ImportError::Io { path: label, source })?;
@@ -136,9 +145,25 @@ impl<'p> Importer<'p> {
         }
     }
 
+    fn paths(&mut self, paths: &[PathBuf]) -> io::Result<()> {
+        let len = |path: &PathBuf| path.metadata().ok().filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
+        self.total = paths.iter().map(len).sum();
+        for path in paths {
+            if path.is_dir() {
+                self.directory(path)?;
+                continue;
+            }
+            let label = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            // The user named it, so that it cannot be read is said at once.
+            self.file(path, &label).map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+        }
+        Ok(())
+    }
+
     fn directory(&mut self, directory: &Path) -> io::Result<()> {
         let files = trace_files(directory)?;
-        self.total = Some(files.iter().filter_map(|f| f.metadata().ok()).map(|m| m.len()).sum());
+        let bytes: u64 = files.iter().filter_map(|f| f.metadata().ok()).map(|m| m.len()).sum();
+        self.total = Some(self.done_before + bytes).max(self.total);
         if files.is_empty() {
             self.found = Some(("a directory with no .json, .json.gz or .json.zst file".to_owned(), HINT));
         }

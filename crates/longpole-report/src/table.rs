@@ -20,14 +20,18 @@ pub enum Kind {
     Share,
     /// 0..1, drawn as a bar; text only.
     Bar,
-    /// Numbers that need not be whole: means of counts, quotients.
+    /// Numbers with two decimals.
     Number,
+    /// Percent as the source gives it, with one decimal.
+    Percent,
+    /// Bytes a second, shown in one unit a column.
+    Rate,
+    /// Numbers of different units, each written with its own: texts that are right-aligned and never cut.
+    Quantity,
     /// Operations, in one decimal unit a column.
     Flops,
     /// Operations a second.
     FlopRate,
-    /// Bytes a second, in decimal units as vendors give them.
-    ByteRate,
 }
 
 /// One column.
@@ -140,11 +144,15 @@ pub enum Value {
     Bytes(i64),
     /// A share, 0..1.
     Share(f64),
+    /// A number without a unit, or one that its heading names.
+    Number(f64),
+    /// Percent, 100 for all of it.
+    Percent(f64),
+    /// Bytes a second.
+    Rate(f64),
     /// A mean of counts: no decimals when it is whole.
     Mean(f64),
-    /// A quotient, with two decimals.
-    Ratio(f64),
-    /// Operations, or an amount a second.
+    /// Operations, or operations a second.
     Amount(u64),
     /// Not recorded.
     Missing,
@@ -163,6 +171,26 @@ impl Value {
         value.map_or(Self::Missing, Self::Bytes)
     }
 
+    /// A count that may be absent.
+    pub fn count(value: Option<u64>) -> Self {
+        value.map_or(Self::Missing, Self::Count)
+    }
+
+    /// A number that may be absent.
+    pub fn number(value: Option<f64>) -> Self {
+        value.map_or(Self::Missing, Self::Number)
+    }
+
+    /// Percent that may be absent.
+    pub fn percent(value: Option<f64>) -> Self {
+        value.map_or(Self::Missing, Self::Percent)
+    }
+
+    /// A rate that may be absent.
+    pub fn rate(value: Option<f64>) -> Self {
+        value.map_or(Self::Missing, Self::Rate)
+    }
+
     /// `part` of `whole`; missing when either is, or when the whole is zero.
     pub fn share(part: Option<Ns>, whole: Option<Ns>) -> Self {
         match (part, whole) {
@@ -171,10 +199,9 @@ impl Value {
         }
     }
 
-    /// An amount a second; missing when it was not worked out.
-    pub fn rate(value: Option<f64>) -> Self {
-        // Rates below one a second or above what an integer holds are not worth telling from the bounds.
-        value.map_or(Self::Missing, |rate| Self::Amount(rate.round() as u64))
+    /// Operations, or operations a second, that may be absent.
+    pub fn amount(value: Option<u64>) -> Self {
+        value.map_or(Self::Missing, Self::Amount)
     }
 
     /// A name that may be absent.
@@ -193,6 +220,7 @@ impl Value {
             Self::Time(ns) => ns.get().unsigned_abs(),
             Self::Bytes(bytes) => bytes.unsigned_abs(),
             Self::Amount(amount) => *amount,
+            Self::Rate(rate) => rate.abs() as u64,
             _ => 0,
         }
     }

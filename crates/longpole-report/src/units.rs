@@ -33,11 +33,23 @@ const BYTES: [Scale; 4] = [
 const FLOPS: [&str; 5] = ["FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP"];
 /// Decimal units of operations a second.
 const FLOP_RATES: [&str; 5] = ["FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s"];
-/// Decimal units of bytes a second, as vendors give bandwidths.
-const BYTE_RATES: [&str; 5] = ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"];
+const RATE: [Scale; 5] = [
+    Scale { divisor: 1, decimals: 0, label: "B/s" },
+    Scale { divisor: 1_000, decimals: 1, label: "kB/s" },
+    Scale { divisor: 1_000_000, decimals: 1, label: "MB/s" },
+    Scale { divisor: 1_000_000_000, decimals: 1, label: "GB/s" },
+    Scale { divisor: 1_000_000_000_000, decimals: 2, label: "TB/s" },
+];
+
+const CLOCK: [Scale; 4] = [
+    Scale { divisor: 1, decimals: 0, label: "Hz" },
+    Scale { divisor: 1_000, decimals: 1, label: "kHz" },
+    Scale { divisor: 1_000_000, decimals: 0, label: "MHz" },
+    Scale { divisor: 1_000_000_000, decimals: 2, label: "GHz" },
+];
 
 /// The largest unit of which `largest` holds at least `at_least`.
-fn pick(scales: &[Scale; 4], largest: u64, at_least: u128) -> Scale {
+fn pick(scales: &[Scale], largest: u64, at_least: u128) -> Scale {
     let fits = |scale: &&Scale| u128::from(largest) >= scale.divisor * at_least;
     *scales.iter().rev().find(fits).unwrap_or(&scales[0])
 }
@@ -69,20 +81,9 @@ pub(crate) fn flop_rate_scale(largest: u64) -> Scale {
     decimal_scale(FLOP_RATES, largest, 10)
 }
 
-/// The unit of a column of bytes a second.
-pub(crate) fn byte_rate_scale(largest: u64) -> Scale {
-    decimal_scale(BYTE_RATES, largest, 10)
-}
-
 /// One amount of operations a second with its own unit: `989.00 TFLOP/s`.
 pub(crate) fn flop_rate(value: u64) -> String {
     let scale = decimal_scale(FLOP_RATES, value, 1);
-    format!("{} {}", scale.show(i64::try_from(value).unwrap_or(i64::MAX)), scale.label)
-}
-
-/// One amount of bytes a second with its own unit: `4.80 TB/s`.
-pub(crate) fn byte_rate(value: u64) -> String {
-    let scale = decimal_scale(BYTE_RATES, value, 1);
     format!("{} {}", scale.show(i64::try_from(value).unwrap_or(i64::MAX)), scale.label)
 }
 
@@ -98,9 +99,9 @@ pub(crate) fn mean(value: f64) -> String {
     }
 }
 
-/// A quotient with two decimals; large ones without.
-pub(crate) fn ratio(value: f64) -> String {
-    if value >= 100.0 { count(value.round() as u64) } else { format!("{value:.2}") }
+/// The unit of a column of rates whose largest is `largest` bytes a second. Decimal, as memory bandwidths are given.
+pub(crate) fn rate_scale(largest: u64) -> Scale {
+    pick(&RATE, largest, 10)
 }
 
 impl Scale {
@@ -157,6 +158,36 @@ pub fn bytes(value: i64) -> String {
     format!("{} {}", scale.show(value), scale.label)
 }
 
+/// One rate with its own unit: `289.4 GB/s`.
+pub fn rate(bytes_per_s: f64) -> String {
+    let value = bytes_per_s.round() as i64;
+    let scale = pick(&RATE, value.unsigned_abs(), 1);
+    format!("{} {}", scale.show(value), scale.label)
+}
+
+/// One clock with its own unit: `1.98 GHz`.
+pub fn clock(hertz: f64) -> String {
+    let value = hertz.round() as i64;
+    let scale = pick(&CLOCK, value.unsigned_abs(), 1);
+    format!("{} {}", scale.show(value), scale.label)
+}
+
+/// A number with two decimals and thousands separators: `1,234.50`.
+pub fn decimal(value: f64) -> String {
+    if value == 0.0 {
+        "0".to_owned()
+    } else if value.abs() >= 1e15 {
+        // Digits beyond those of a double would be made up.
+        format!("{value:.3e}")
+    } else if value.abs() < 0.005 {
+        if value < 0.0 { "-<0.01".to_owned() } else { "<0.01".to_owned() }
+    } else {
+        let cents = (value.abs() * 100.0).round() as u64;
+        let sign = if value < 0.0 { "-" } else { "" };
+        format!("{sign}{}.{:02}", group(&(cents / 100).to_string()), cents % 100)
+    }
+}
+
 /// A share 0..1 as percent, without the sign: `19.2`.
 pub(crate) fn percent(fraction: f64) -> String {
     let value = fraction * 100.0;
@@ -209,14 +240,25 @@ mod tests {
     }
 
     #[test]
-    fn rates_means_and_quotients() {
-        assert_eq!(byte_rate(4_800_000_000_000), "4.80 TB/s");
+    fn operations_and_means() {
         assert_eq!(flop_rate(989_000_000_000_000), "989.00 TFLOP/s");
         assert_eq!(flop_rate(7), "7 FLOP/s");
         assert_eq!((flop_scale(0).label, flop_scale(9_999).label, flop_scale(10_000).label), ("FLOP", "FLOP", "kFLOP"));
-        assert_eq!((byte_rate_scale(u64::MAX).label, flop_rate_scale(10_000_000_000_000).label), ("TB/s", "TFLOP/s"));
+        assert_eq!(flop_rate_scale(10_000_000_000_000).label, "TFLOP/s");
         assert_eq!([mean(28.0), mean(27.5), mean(0.04), mean(0.0), mean(1_234.96)], ["28", "27.5", "<0.1", "0", "1,235"]);
-        assert_eq!([ratio(1.0), ratio(12.346), ratio(1_234.5)], ["1.00", "12.35", "1,235"]);
+    }
+
+    #[test]
+    fn rates_clocks_and_decimals() {
+        assert_eq!(rate(289_412_345_678.0), "289.4 GB/s");
+        assert_eq!(rate(4_800_000_000_000.0), "4.80 TB/s");
+        assert_eq!((clock(1.98e9).as_str(), clock(345e6).as_str()), ("1.98 GHz", "345 MHz"));
+        assert_eq!(rate_scale(4_800_000_000_000).label, "GB/s");
+        for (value, text) in
+            [(0.0, "0"), (0.001, "<0.01"), (-0.001, "-<0.01"), (33.917, "33.92"), (-1_234.5, "-1,234.50"), (1e20, "1.000e20")]
+        {
+            assert_eq!(decimal(value), text);
+        }
     }
 
     #[test]

@@ -1,11 +1,15 @@
 //! Commands and flags.
 
+mod ncu;
+
 use std::ffi::OsString;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use longpole_analysis::{GroupBy, ScopeSpec};
 use longpole_trace::Ns;
 use regex::Regex;
+
+pub(crate) use ncu::NcuArgs;
 
 use crate::time_window;
 
@@ -101,7 +105,8 @@ Sort keys: part (default), time, spread, calls. Of each group the rows with most
 Examples:
   longpole steps trace.json.gz
   longpole steps trace.json.gz --filter decode --limit 0
-  longpole steps trace.json.gz --ignore-ranges --sort time
+  longpole steps trace.json.gz --by kernel --sort time
+  longpole steps trace.json.gz --ignore-ranges
   longpole steps graph.json.gz --roles-from eager.json.gz
   longpole steps trace.json.gz --csv > rows.csv")]
     #[command(mut_arg("filter", |arg| arg.help("Only steps whose marker (or group, without markers) matches")))]
@@ -119,6 +124,46 @@ Examples:
     #[command(mut_arg("filter", |arg| arg.help("Only ranges and host frames whose name matches; totals and causes stay whole")))]
     #[command(mut_arg("limit", |arg| arg.help("Show this many ranges and host frames, 0 for all [default: 10; JSON and CSV: all]")))]
     Idle(TableArgs),
+    /// The least time each operator could take on its device, beside what it took
+    #[command(after_help = "FLOPs and bytes follow from recorded input shapes (record_shapes=True), peaks from the device's data sheet.
+--peaks FILE gives measured ones, all keys optional:
+  {\"name\": \"my H200\", \"memory_bytes_per_s\": 4.3e12, \"cache_bytes\": 52428800,
+   \"flops_per_s\": {\"bf16\": 7.5e14, \"fp8\": 1.4e15}}
+Sort keys: time (default), above, ratio, floor, calls, flops, bytes, name.
+
+Examples:
+  longpole roofline trace.json.gz
+  longpole roofline trace.json.gz --range decode_step --sort above
+  longpole roofline trace.json.gz --peaks h200-measured.json --filter mm")]
+    #[command(mut_arg("filter", |arg| arg.help("Only operators (or their kernels) whose name matches; totals stay whole")))]
+    Roofline(RooflineArgs),
+    /// Ranks of one run: compute, communication, waiting, and who is late and why
+    #[command(after_help = "Give a directory of rank files, or the files. With one rank only, waiting cannot be told from transfer.
+Sort keys: rank (default), caused, waiting, compute, communication, exposed, idle. --csv: the ranks.
+
+Examples:
+  longpole ranks ranks/
+  longpole ranks rank0.json.gz rank1.json.gz
+  longpole ranks ranks/ --range train_step --sort caused")]
+    #[command(mut_arg("filter", |arg| arg.help("Only ranks whose number or file matches; everything else stays whole")))]
+    #[command(mut_arg("limit", |arg| arg.help("Show this many collectives, 0 for all [default: 10; JSON: all]")))]
+    Ranks(RanksArgs),
+    /// Nsight Compute reports: why a kernel is slow, all launches, source lines, two reports compared
+    #[command(
+        after_help = "A REPORT is what `ncu -o report` writes (.ncu-rep, .ncu-repz), ncu's `--csv --page raw`, or - for standard input.
+At most four kernels are shown in full; of more there is the table, unless --kernel or --id asks for a few.
+
+Sort keys of the table: launch, duration (default), dram, memory, sm, occupancy, waves, name.
+
+Examples:
+  longpole ncu report.ncu-rep
+  longpole ncu report.ncu-rep --table --sort occupancy --limit 50
+  longpole ncu report.ncu-rep --kernel gemv --full
+  longpole ncu report.ncu-rep --id 3 --source
+  longpole ncu after.ncu-rep --compare before.ncu-rep
+  longpole ncu report.ncu-rep --metrics 'dram__bytes.*sum$' --csv"
+    )]
+    Ncu(NcuArgs),
     /// What a suspect means, how it is detected, and what usually fixes it
     #[command(after_help = "Examples:
   longpole explain
@@ -145,7 +190,17 @@ impl Command {
             Self::Ops(args) => Some(&args.common),
             Self::Kernels(args) | Self::Families(args) | Self::Ranges(args) | Self::Memory(args) | Self::Idle(args) => Some(&args.common),
             Self::Steps(args) => Some(&args.common),
-            Self::Explain(_) | Self::Completions { .. } => None,
+            Self::Roofline(args) => Some(&args.common),
+            Self::Ranks(args) => Some(&args.common),
+            Self::Ncu(_) | Self::Explain(_) | Self::Completions { .. } => None,
+        }
+    }
+
+    /// Whether what is private is to be shown as it is.
+    pub(crate) fn shows_secrets(&self) -> bool {
+        match self {
+            Self::Ncu(args) => args.no_redact,
+            command => command.common().is_some_and(|common| common.no_redact),
         }
     }
 }
@@ -197,9 +252,46 @@ pub(crate) struct StepsArgs {
     /// Find steps as if no range had been recorded
     #[arg(long, help_heading = "Steps")]
     pub(crate) ignore_ranges: bool,
+    /// A row for each `role`, or for each `kernel`
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "role",
+        hide_default_value = true,
+        hide_possible_values = true,
+        help_heading = "Output"
+    )]
+    pub(crate) by: StepRows,
     /// Take the names of roles from the steps of this trace, e.g. an eager run of the same model
     #[arg(long, value_name = "FILE", help_heading = "Steps")]
     pub(crate) roles_from: Option<OsString>,
+}
+
+/// What a row of `steps` is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StepRows {
+    Role,
+    Kernel,
+}
+
+/// Flags of `roofline`.
+#[derive(Args, Debug)]
+pub(crate) struct RooflineArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Peaks measured on the machine, as JSON (see below); the table of devices gives the rest
+    #[arg(long, value_name = "FILE", help_heading = "Roofline")]
+    pub(crate) peaks: Option<OsString>,
+}
+
+/// Flags of `ranks`.
+#[derive(Args, Debug)]
+pub(crate) struct RanksArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// More files of the same run
+    #[arg(value_name = "MORE")]
+    pub(crate) more: Vec<OsString>,
 }
 
 /// Flags of the other tables.

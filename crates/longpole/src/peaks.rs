@@ -33,9 +33,8 @@ pub(crate) fn read(path: &OsStr) -> Result<MeasuredPeaks, Failure> {
 
 /// Measured peaks over those of the table.
 pub(crate) fn fill_in(known: Option<&Peaks>, measured: &MeasuredPeaks) -> Result<Peaks, Failure> {
-    Peaks::measured(known, measured).ok_or_else(|| {
-        Failure::Usage("--peaks: `memory_bytes_per_s` is needed, since the device is not in the table of peaks".to_owned())
-    })
+    Peaks::measured(known, measured)
+        .ok_or_else(|| Failure::Usage("--peaks: `memory_bytes_per_s` is needed, since the device is not in the table of peaks".to_owned()))
 }
 
 fn parse(value: &Value, source: &str) -> Result<MeasuredPeaks, String> {
@@ -78,7 +77,8 @@ mod tests {
 
     #[test]
     fn a_file_is_read_and_what_is_wrong_is_named() {
-        let peaks = parse(&json!({ "name": "n", "memory_bytes_per_s": 4.3e12, "flops_per_s": { "bf16": 750_000_000_000_000_u64 } }), "p.json");
+        let peaks =
+            parse(&json!({ "name": "n", "memory_bytes_per_s": 4.3e12, "flops_per_s": { "bf16": 750_000_000_000_000_u64 } }), "p.json");
         let peaks = peaks.unwrap();
         assert_eq!((peaks.name.as_deref(), peaks.memory_bytes_per_s), (Some("n"), Some(4_300_000_000_000)));
         assert_eq!(peaks.flops_per_s, [(PeakKind::Bf16, 750_000_000_000_000)]);

@@ -1,6 +1,6 @@
 //! One trace, opened for one command: read, judged, scoped; then the result is printed.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -45,12 +45,17 @@ pub(crate) struct Session<'a> {
 impl<'a> Session<'a> {
     /// Reads the input and finds the scope.
     pub(crate) fn open(common: &'a Common) -> Result<Self, Failure> {
+        Self::open_all(common, &[])
+    }
+
+    /// Reads the input and `more` files of the same run, and finds the scope.
+    pub(crate) fn open_all(common: &'a Common, more: &[OsString]) -> Result<Self, Failure> {
         let mut watch = Stopwatch::start();
         let cores = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS as usize);
         let threads = common.threads.map_or_else(cores, usize::from);
         // Fails only if a pool exists already, and then that one is used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        let Imported { mut trace, mut problems, source } = read_input(&common.input, common.quiet, threads)?;
+        let Imported { mut trace, mut problems, source } = read_input(&common.input, more, common.quiet, threads)?;
         watch.has_read();
         let mut source = Source {
             path: source.path,
@@ -78,7 +83,7 @@ impl<'a> Session<'a> {
 
     /// Reads a second trace, redacted like the first. What is wrong with it is said on standard error: the report is not about it.
     pub(crate) fn read_beside(&self, input: &OsStr) -> Result<TraceIndex<'static>, Failure> {
-        let Imported { mut trace, mut problems, source } = read_input(input, self.common.quiet, self.threads)?;
+        let Imported { mut trace, mut problems, source } = read_input(input, &[], self.common.quiet, self.threads)?;
         if !self.common.no_redact {
             redact_trace(&mut trace);
             redact_problems(&mut problems);
@@ -143,8 +148,7 @@ impl<'a> Session<'a> {
         if let Some(column) = sorted_by {
             table.keep(column);
         }
-        table.filtered_out = self.filtered_out;
-        table.truncate(self.limit());
+        self.shorten(&mut table);
         match self.format() {
             Format::Csv => {
                 self.trust_to_stderr();
@@ -155,6 +159,12 @@ impl<'a> Session<'a> {
                 self.print(&format!("{}\n{}", text_header(&self.header(), &self.options), text(&table, &self.options)))
             }
         }
+    }
+
+    /// Cuts a table as the user asked, and says in it what `--filter` left out.
+    pub(crate) fn shorten(&self, table: &mut Table) {
+        table.filtered_out = self.filtered_out;
+        table.truncate(self.limit());
     }
 
     /// Prints a report of several parts as text or Markdown.
@@ -221,8 +231,12 @@ impl<'a> Session<'a> {
     }
 }
 
-fn read_input(input: &OsStr, quiet: bool, threads: usize) -> Result<Imported, Failure> {
-    let input = if input == "-" { Input::Stdin } else { Input::Path(PathBuf::from(input)) };
+fn read_input(input: &OsStr, more: &[OsString], quiet: bool, threads: usize) -> Result<Imported, Failure> {
+    let input = match (input == "-", more) {
+        (true, []) => Input::Stdin,
+        (false, []) => Input::Path(PathBuf::from(input)),
+        _ => Input::Files(std::iter::once(input).chain(more.iter().map(OsString::as_os_str)).map(PathBuf::from).collect()),
+    };
     let bar = Bar::new(quiet);
     let options = ImportOptions { threads, progress: bar.as_ref().map(|bar| bar as &dyn Progress) };
     let imported = import(&input, &options);

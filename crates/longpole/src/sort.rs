@@ -2,7 +2,7 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use longpole_analysis::{CauseRow, FamilyRow, FrameRow, KernelRow, MemoryRow, RangeRow, SortKey};
+use longpole_analysis::{CauseRow, FamilyRow, FrameRow, KernelRow, MemoryRow, RangeRow, RankRow, RooflineRow, SortKey};
 use longpole_report::views::StepOrder;
 
 use crate::exit::Failure;
@@ -79,6 +79,33 @@ const IDLE: &[(&[&str], IdleOrder)] = &[
     ),
 ];
 
+const ROOFLINE: Keys<RooflineRow> = &[
+    (&["time", "device", "cuda", "share"], largest!(device_ns), "device_ns"),
+    (&["above", "above_floor"], |a, b| b.above_floor_ns().cmp(&a.above_floor_ns()), "above_floor_ns"),
+    (&["ratio", "time_over_floor"], |a, b| by_number(a.time_over_floor, b.time_over_floor), "time_over_floor"),
+    (&["floor"], largest!(floor_ns), "floor_ns"),
+    (&["calls", "count"], largest!(calls), "calls"),
+    (&["flops"], |a, b| by_number(a.flops_per_s, b.flops_per_s), "flops_per_s"),
+    (&["bytes"], |a, b| by_number(a.bytes_per_s, b.bytes_per_s), "bytes_per_s"),
+    (&["name"], |a, b| (&a.name, &a.shapes).cmp(&(&b.name, &b.shapes)), "name"),
+];
+
+const RANKS: Keys<RankRow> = &[
+    (&["rank", "name"], |a, b| a.number.cmp(&b.number), "rank"),
+    (&["caused", "waiting_caused"], largest!(waiting_caused_ns), "waiting_caused_ns"),
+    (&["waiting"], largest!(waiting_ns), "waiting_ns"),
+    (&["compute"], largest!(compute_ns), "compute_ns"),
+    (&["communication", "comm"], largest!(communication_ns), "communication_ns"),
+    (&["exposed", "exposed_communication"], largest!(exposed_communication_ns), "exposed_communication_ns"),
+    (&["idle"], largest!(idle_ns), "idle_ns"),
+];
+
+/// Largest first, what is missing last.
+fn by_number(a: Option<f64>, b: Option<f64>) -> Ordering {
+    let value = |number: Option<f64>| number.unwrap_or(f64::NEG_INFINITY);
+    value(b).total_cmp(&value(a))
+}
+
 const STEPS: &[(&[&str], StepOrder)] = &[
     (&["part", "order", "role"], StepOrder::Part),
     (&["time", "share", "total", "per_step", "cuda"], StepOrder::Time),
@@ -142,6 +169,16 @@ pub(crate) fn ranges(asked: Option<&str>) -> Result<Option<Sorting<RangeRow>>, F
 /// Order of allocations.
 pub(crate) fn memory(asked: Option<&str>) -> Result<Option<Sorting<MemoryRow>>, Failure> {
     find(MEMORY, asked)
+}
+
+/// Order of the roofline.
+pub(crate) fn roofline(asked: Option<&str>) -> Result<Option<Sorting<RooflineRow>>, Failure> {
+    find(ROOFLINE, asked)
+}
+
+/// Order of ranks.
+pub(crate) fn ranks(asked: Option<&str>) -> Result<Option<Sorting<RankRow>>, Failure> {
+    find(RANKS, asked)
 }
 
 /// Order of the rows of a step.

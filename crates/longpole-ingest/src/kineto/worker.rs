@@ -1,9 +1,9 @@
 //! A worker: segments in, rows with local ids out.
 
 use longpole_trace::{
-    Activity, ActivityKind, ApiCall, Collective, CollectivePlace, Detail, DetailId, GraphNode, GraphNodeId, HostOp, LaneId,
-    LaunchConfig, MemcpyKind, MemoryEvent, MemoryPlace, Ns, Overhead, ProblemCode, Problems, PythonFrame, Range, StrId, SyncEvent,
-    SyncKind, ThreadId, Tid, Transfer,
+    Activity, ActivityKind, ApiCall, Collective, CollectivePlace, Detail, DetailId, GraphNode, GraphNodeId, HostOp, LaneId, LaunchConfig,
+    MemcpyKind, MemoryEvent, MemoryPlace, Ns, Overhead, ProblemCode, Problems, PythonFrame, Range, StrId, SyncEvent, SyncKind, ThreadId,
+    Tid, Transfer,
 };
 
 use super::category::{Category, is_annotation_name};

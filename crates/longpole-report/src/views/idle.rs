@@ -1,6 +1,7 @@
 //! Idle time: totals, causes, where they are (ranges, host frames), and how full the queues were.
 
 use std::collections::HashSet;
+use std::fmt::Write as _;
 
 use longpole_analysis::{CauseRow, DeviceIdle, FrameKind, FrameRow, IdleCause, IdleTable, Queue, RangeIdle};
 use longpole_trace::{Ns, Trace};
@@ -8,7 +9,7 @@ use longpole_trace::{Ns, Trace};
 use super::{NO_DEVICE_ACTIVITY, device_label, since_first, text};
 use crate::blocks::{Bar, Block, Strip};
 use crate::table::{Column, Kind, Row, Table, Value};
-use crate::units::{count, percent, ratio, time};
+use crate::units::{count, decimal, percent, time};
 
 /// Causes named beside a range.
 const CAUSES_NAMED: usize = 3;
@@ -271,13 +272,13 @@ fn frames(idle: &IdleTable, whole: Ns, layout: &IdleLayout) -> Table {
 
 fn queue_in_words(queue: &Queue) -> String {
     let empty = queue.empty_fraction().map_or_else(|| "–".to_owned(), |share| format!("{} %", percent(share)));
-    let depth = queue.mean_depth.map_or_else(|| "–".to_owned(), ratio);
+    let depth = queue.mean_depth.map_or_else(|| "–".to_owned(), decimal);
     let mut said = format!(
         "empty while the device was idle {empty} of the time; {depth} launches deep on average, at most {}",
         count(queue.max_depth)
     );
     if queue.unlaunched > 0 {
-        said.push_str(&format!("; {} without a recorded launch are in no queue", count(queue.unlaunched)));
+        let _ = write!(said, "; {} without a recorded launch are in no queue", count(queue.unlaunched));
     }
     said
 }
@@ -293,7 +294,7 @@ fn queue_strip(device: &DeviceIdle, label: &'static str, name: &str) -> Option<S
         .iter()
         .map(|sample| Bar { height: if top > 0.0 { (1.0 + sample.mean_depth).ln() / top } else { 0.0 }, marked: false })
         .collect();
-    let scale = format!("{name}launches queued over time, {} a character, from 0 to {} (logarithmic)", time(slice), ratio(deepest));
+    let scale = format!("{name}launches queued over time, {} a character, from 0 to {} (logarithmic)", time(slice), decimal(deepest));
     Some(Strip { label, bars, scale, remarks: Vec::new() })
 }
 

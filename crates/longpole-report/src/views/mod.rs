@@ -4,6 +4,7 @@ mod families;
 mod idle;
 mod kernels;
 mod memory;
+pub mod ncu;
 mod ops;
 mod ranges;
 mod ranks;
@@ -16,9 +17,9 @@ pub use kernels::kernels;
 pub use memory::memory;
 pub use ops::ops;
 pub use ranges::{RangeLayout, ranges};
-pub(crate) use steps::rows_in_order;
 pub use ranks::{RankLayout, ranks, ranks_csv};
 pub use roofline::{no_peaks, roofline, roofline_rows};
+pub(crate) use steps::rows_in_order;
 pub use steps::{StepLayout, StepOrder, role_source, steps, steps_csv};
 
 use longpole_trace::{DeviceId, Ns, Trace};

@@ -1,6 +1,8 @@
 //! Ranks against each other: what each did, what its collectives cost, and who was late.
 
-use longpole_analysis::{Cause, CauseKind, CollectiveGroup, HostCause, MatchedBy, MatchedCollective, RankReport, RankRow, StartUp, Straggler};
+use longpole_analysis::{
+    Cause, CauseKind, CollectiveGroup, HostCause, MatchedBy, MatchedCollective, RankReport, RankRow, StartUp, Straggler,
+};
 use longpole_trace::{Ns, Trace};
 
 use super::{since_first, text};
@@ -69,7 +71,9 @@ fn by_rank(report: &RankReport) -> Table {
         ])
     };
     let mut table = table("ranks", columns, report.ranks.iter().map(row).collect());
-    table.notes.push("compute + exposed communication + copies with nothing beside them + idle = span; caused: others waited for it".to_owned());
+    table
+        .notes
+        .push("compute + exposed communication + copies with nothing beside them + idle = span; caused: others waited for it".to_owned());
     table
 }
 
@@ -104,7 +108,7 @@ fn by_kind(report: &RankReport, trace: &Trace, limit: Option<usize>) -> Table {
         Column::new("waiting_ns", "waiting", Kind::Time).in_unit_of("sum"),
         Column::new("transfer_ns", "transfer", Kind::Time).in_unit_of("sum"),
         Column::new("median_transfer_ns", "median", Kind::Time).droppable(4),
-        Column::new("bytes_per_s", "byte rate", Kind::ByteRate).droppable(3),
+        Column::new("bytes_per_s", "byte rate", Kind::Rate).droppable(3),
     ];
     let mut kinds: Vec<(&CollectiveGroup, &longpole_analysis::CollectiveKindRow)> =
         report.groups.iter().flat_map(|group| group.kinds.iter().map(move |kind| (group, kind))).collect();

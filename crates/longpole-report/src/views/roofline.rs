@@ -1,12 +1,14 @@
 //! The roofline: what each operator took beside the least it could have taken.
 
+use std::fmt::Write as _;
+
 use longpole_analysis::{FasterThan, NoPeaks, PeakKind, Peaks, RooflineRow, RooflineTable, UnknownWork, Verdict};
 use longpole_trace::{Ns, Trace};
 
 use super::{NO_DEVICE_ACTIVITY, text};
 use crate::blocks::Block;
 use crate::table::{Column, Kind, Row, Table, Value};
-use crate::units::{byte_rate, bytes, count, flop_rate, percent, time};
+use crate::units::{bytes, count, flop_rate, percent, rate, time};
 
 /// Why work is not known, in words.
 fn unknown(reason: UnknownWork) -> &'static str {
@@ -36,14 +38,14 @@ pub fn no_peaks(reason: &NoPeaks) -> String {
 }
 
 fn peaks_in_words(peaks: &Peaks) -> String {
-    let mut said = format!("{}: memory {}", peaks.name, byte_rate(peaks.memory_bytes_per_s));
+    let mut said = format!("{}: memory {}", peaks.name, rate(peaks.memory_bytes_per_s as f64));
     for kind in PeakKind::ALL {
-        if let Some(rate) = peaks.flops_per_s(kind) {
-            said.push_str(&format!(", {} {}", kind.name(), flop_rate(rate)));
+        if let Some(peak) = peaks.flops_per_s(kind) {
+            let _ = write!(said, ", {} {}", kind.name(), flop_rate(peak));
         }
     }
     if let Some(cache) = peaks.cache_bytes {
-        said.push_str(&format!(", cache {}", bytes(i64::try_from(cache).unwrap_or(i64::MAX))));
+        let _ = write!(said, ", cache {}", bytes(i64::try_from(cache).unwrap_or(i64::MAX)));
     }
     format!("{said} ({})", peaks.source)
 }
@@ -71,7 +73,6 @@ fn verdict(row: &RooflineRow) -> Value {
 /// The table of operators and shapes.
 pub fn roofline_rows(table: &RooflineTable) -> Table {
     const NO_FLOOR: &str = "floors: the peaks of the device are not known";
-    let amount = |value: Option<u64>| value.map_or(Value::Missing, Value::Amount);
     let columns = vec![
         Column::new("name", "operator", Kind::Text).at_least(22).not_below(18),
         Column::new("shapes", "input shapes", Kind::Text)
@@ -90,7 +91,7 @@ pub fn roofline_rows(table: &RooflineTable) -> Table {
         Column::new("above_floor_ns", "above", Kind::Time).in_unit_of("time").droppable(4).or_absent(NO_FLOOR),
         Column::new("time_over_floor", "time/floor", Kind::Number).droppable(10).or_absent(NO_FLOOR),
         Column::new("flops_per_s", "FLOP rate", Kind::FlopRate).droppable(2),
-        Column::new("bytes_per_s", "byte rate", Kind::ByteRate).droppable(2),
+        Column::new("bytes_per_s", "byte rate", Kind::Rate).droppable(2),
         Column::new("verdict", "bound by", Kind::Text).droppable(6),
     ];
     let rows: Vec<Row> = table
@@ -106,12 +107,12 @@ pub fn roofline_rows(table: &RooflineTable) -> Table {
                 row.calls.map_or(Value::Missing, Value::Count),
                 Value::Time(row.device_ns),
                 Value::share(Some(row.device_ns), Some(table.busy_ns)),
-                amount(work.map(|work| work.flops)),
+                Value::amount(work.map(|work| work.flops)),
                 Value::bytes(work.map(|work| i64::try_from(work.bytes).unwrap_or(i64::MAX))),
                 Value::time(row.floor_ns),
                 Value::time(row.above_floor_ns()),
-                row.time_over_floor.map_or(Value::Missing, Value::Ratio),
-                Value::rate(row.flops_per_s),
+                row.time_over_floor.map_or(Value::Missing, Value::Number),
+                Value::amount(row.flops_per_s.map(|rate| rate.round() as u64)),
                 Value::rate(row.bytes_per_s),
                 verdict(row),
             ])
@@ -124,16 +125,7 @@ pub fn roofline_rows(table: &RooflineTable) -> Table {
     total[5] = Value::Time(table.busy_ns);
     total[9] = table.floor_ns.map_or(Value::Blank, Value::Time);
     total[10] = table.above_floor_ns.map_or(Value::Blank, Value::Time);
-    Table {
-        noun: "operators",
-        columns,
-        rows,
-        totals: vec![Row::new(total)],
-        hidden: 0,
-        filtered_out: 0,
-        empty: None,
-        notes: Vec::new(),
-    }
+    Table { noun: "operators", columns, rows, totals: vec![Row::new(total)], hidden: 0, filtered_out: 0, empty: None, notes: Vec::new() }
 }
 
 /// The whole report; `rows` is [`roofline_rows`], filtered and cut as asked.
@@ -147,15 +139,18 @@ pub fn roofline(table: &RooflineTable, missing: Option<&NoPeaks>, rows: Table, t
     if let (Some(floor), Some(above)) = (table.floor_ns, table.above_floor_ns) {
         facts.push((
             "floor",
-            format!("{} for what is known; {} above it ({} % of busy) is the most that faster kernels could win", time(floor), time(above), percent(of(above))),
+            format!(
+                "{} for what is known; {} above it ({} % of busy) is the most that faster kernels could win",
+                time(floor),
+                time(above),
+                percent(of(above))
+            ),
         ));
     }
     let reasons: Vec<String> = table
         .unknown
         .iter()
-        .map(|of_reason| {
-            format!("{} {} ({} rows)", time(of_reason.device_ns), unknown(of_reason.reason), count(of_reason.rows))
-        })
+        .map(|of_reason| format!("{} {} ({} rows)", time(of_reason.device_ns), unknown(of_reason.reason), count(of_reason.rows)))
         .collect();
     if !reasons.is_empty() {
         facts.push(("not known", reasons.join("; ")));

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use longpole_analysis::{Culprit, FoundBy, LayerKind, LayerStructure, Part, RoleSource, StepGroup, StepNote, StepRow, StepTable, Why, short_name};
+use longpole_analysis::{
+    Culprit, FoundBy, LayerKind, LayerStructure, Part, RoleSource, StepGroup, StepNote, StepRow, StepTable, Why, short_name,
+};
 use longpole_trace::{ActivityId, Ns, Trace};
 
 use super::{NO_DEVICE_ACTIVITY, device_label, since_first, text};
@@ -88,7 +90,11 @@ fn layers_in_words(layers: Option<&LayerStructure>) -> String {
     let Some(layers) = layers else { return "no repeated layers".to_owned() };
     let each = |kind: &LayerKind| {
         let others = kind.places.saturating_sub(kind.kernels);
-        let others = if others > 0 { format!(" ({others} of them {})", if others == 1 { "a copy or fill" } else { "copies or fills" }) } else { String::new() };
+        let others = if others > 0 {
+            format!(" ({others} of them {})", if others == 1 { "a copy or fill" } else { "copies or fills" })
+        } else {
+            String::new()
+        };
         format!("{}{others}", plural(u64::from(kind.places), "kernel", "kernels"))
     };
     match layers.kinds.as_slice() {

@@ -5,10 +5,15 @@ mod families;
 mod idle;
 mod kernels;
 mod memory;
+mod ncu;
 mod ops;
 mod ranges;
+mod ranks;
+mod roofline;
 mod steps;
 mod triage;
+
+pub(crate) use ncu::is_report;
 
 use std::io::{self, Write as _};
 
@@ -28,6 +33,9 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Memory(args) => memory::run(&args.common),
         Command::Steps(args) => steps::run(args),
         Command::Idle(args) => idle::run(&args.common),
+        Command::Roofline(args) => roofline::run(args),
+        Command::Ranks(args) => ranks::run(args),
+        Command::Ncu(args) => ncu::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Completions { shell } => completions(*shell),
     }

@@ -25,7 +25,8 @@ pub(super) fn run(args: &RooflineArgs) -> Result<(), Failure> {
     if let Some(sorting) = &sorting {
         table.rows.sort_by(sorting.order);
     }
-    session.filter(&mut table.rows, |regex, row| regex.is_match(&row.name) || row.kernel.as_deref().is_some_and(|name| regex.is_match(name)));
+    session
+        .filter(&mut table.rows, |regex, row| regex.is_match(&row.name) || row.kernel.as_deref().is_some_and(|name| regex.is_match(name)));
     let missing = known.as_ref().err();
     if session.format() == Format::Json {
         table.rows.truncate(session.limit().unwrap_or(usize::MAX));

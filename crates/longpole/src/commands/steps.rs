@@ -7,7 +7,7 @@ use longpole_report::views::StepLayout;
 use longpole_report::{views, wire};
 use regex::Regex;
 
-use crate::args::{Format, StepsArgs};
+use crate::args::{Format, StepRows, StepsArgs};
 use crate::exit::Failure;
 use crate::session::Session;
 use crate::sort;
@@ -21,7 +21,7 @@ pub(super) fn run(args: &StepsArgs) -> Result<(), Failure> {
     }
     session.analysed();
     let trace = session.index.trace();
-    let layout = StepLayout { order, limit: session.limit(), full_names: args.common.full_names };
+    let layout = StepLayout { order, limit: session.limit(), by_kernel: args.by == StepRows::Kernel, full_names: args.common.full_names };
     match session.format() {
         Format::Json => session.print_json(&wire::steps(&session.header(), &table, trace, &layout)),
         Format::Csv => session.print_table(views::steps_csv(&table, trace), None),
