@@ -4,6 +4,7 @@
 
 mod naive;
 mod real;
+mod roles;
 mod scale;
 mod slow_reader;
 mod steps;

@@ -4,7 +4,7 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use longpole_trace::{ActivityId, ActivityKind, ApiCallId, StrId};
+use longpole_trace::{ActivityId, ApiCallId, StrId};
 
 use super::modules::{ModuleRole, Modules, Query, may_be_path};
 use super::shapes::{Argument, arguments};
@@ -29,7 +29,6 @@ pub(super) struct Op<'t> {
 pub(super) struct Place<'t> {
     /// Its row in the group.
     pub(super) row: usize,
-    pub(super) kind: ActivityKind,
     pub(super) family: Family,
     /// The kernel's full name.
     pub(super) kernel: &'t str,
@@ -107,7 +106,6 @@ pub(super) fn places<'t>(index: &TraceIndex<'t>, group: &StepGroup) -> Vec<Place
         let kernel = trace.strings.get(found.name);
         places.push(Place {
             row,
-            kind: found.kind,
             family: Family::of(found.kind, kernel),
             kernel,
             ops: chain
@@ -146,7 +144,7 @@ fn shared_calls(index: &TraceIndex<'_>, step: &Step) -> HashMap<ApiCallId, (), F
 fn around(index: &TraceIndex<'_>, owner: Option<NodeId>, call: Option<ApiCallId>) -> (Chain, Option<StrId>) {
     let (tree, ops) = (index.tree(), &index.trace().host_ops);
     let mut chain = Vec::new();
-    let mut path = None;
+    let mut path: Option<(StrId, bool)> = None;
     let first = call.and_then(|call| tree.api_node(call)).or(owner);
     let nodes = first.into_iter().flat_map(|first| std::iter::once(first).chain(tree.ancestors(first)));
     for node in nodes.take(MOST_NODES) {

@@ -24,7 +24,7 @@ use crate::families::Family;
 use crate::index::TraceIndex;
 
 /// Names the rows of every group from what the trace itself has: modules and operators, then what one group can borrow from another.
-pub fn name_roles(index: &TraceIndex<'_>, table: &mut StepTable) {
+pub(super) fn name_roles(index: &TraceIndex<'_>, table: &mut StepTable) {
     for group in &mut table.groups {
         name_group(index, group);
     }

@@ -148,6 +148,7 @@ fn paths(trace: &Trace, queries: &[Query], roles: &mut [ModuleRole]) {
     };
     let mut same_last: HashMap<String, u32, FixedState> = HashMap::default();
     distinct.iter().for_each(|inside| *same_last.entry(last(inside)).or_default() += 1);
+    drop(distinct);
     elect(of_row, |row, inside| {
         let short = last(&inside);
         let is_shared = same_last.get(&short).is_some_and(|&count| count > 1);
