@@ -5,6 +5,7 @@
 mod idle;
 mod naive;
 mod real;
+mod roles;
 mod roofline;
 mod scale;
 mod slow_reader;

@@ -27,6 +27,8 @@ const MOST_CELLS: usize = 1 << 24;
 const LEAST_MATCHED: f64 = 0.4;
 /// A group whose own roles cover this share of the time need not borrow.
 const KNOWN: f64 = 0.9;
+/// Share of the time that must get a role by it.
+const LEAST_GAIN: f64 = 0.05;
 /// Groups that are tried as donors at most, nearest number of layers first.
 const MOST_DONORS: usize = 16;
 
@@ -108,6 +110,11 @@ impl RoleDonor {
         }
         Self { name: group.name.clone(), layers: layers(group), known: known(group), parts }
     }
+
+    /// The role at a position of a part.
+    fn role(&self, part: Part, at: usize) -> Option<&str> {
+        self.parts.get(&part)?.get(at)?.role.as_deref()
+    }
 }
 
 fn layers(group: &StepGroup) -> usize {
@@ -123,7 +130,7 @@ struct Matches {
 
 /// Fills the roles of a group that are only kernel names from the donor that fits best: with as many layers if there is one, then
 /// with most kernels matched. Adds a note of what was matched. Does nothing where the group knows its roles, where no donor knows
-/// more, or where none fits.
+/// more, where none fits, or where hardly anything would be gained.
 pub fn borrow_roles(trace: &Trace, group: &mut StepGroup, donors: &[RoleDonor]) -> Option<BorrowedRoles> {
     let own = known(group);
     if own >= KNOWN {
@@ -145,6 +152,12 @@ pub fn borrow_roles(trace: &Trace, group: &mut StepGroup, donors: &[RoleDonor]) 
         }
     }
     let (_, donor, matches) = best?;
+    let gains =
+        |&&(row, part, at): &&(usize, Part, usize)| group.rows[row].role_from == RoleSource::Kernel && donor.role(part, at).is_some();
+    let gain: Ns = matches.pairs.iter().filter(gains).map(|&(row, ..)| group.rows[row].total_ns).sum();
+    if crate::phrases::fraction(gain, group.total_busy_ns) < LEAST_GAIN {
+        return None;
+    }
     Some(apply(group, donor, &matches))
 }
 
@@ -163,11 +176,10 @@ fn apply(group: &mut StepGroup, donor: &RoleDonor, matches: &Matches) -> Borrowe
         if matches!(row.part, Part::Layer(_)) {
             borrowed.layers_matched_ns += row.total_ns;
         }
-        let role = donor.parts.get(&part).and_then(|lent| lent.get(at)).and_then(|lent| lent.role.as_ref());
-        if let Some(role) = role
+        if let Some(role) = donor.role(part, at)
             && row.role_from == RoleSource::Kernel
         {
-            row.role.clone_from(role);
+            role.clone_into(&mut row.role);
             row.role_from = RoleSource::Borrowed;
         }
     }

@@ -77,12 +77,13 @@ fn product_of(a: &[u64], b: &[u64], is_transposed: bool) -> Option<Product> {
         (true, _) if !is_transposed => columns,
         _ => return None,
     };
-    (k > 0 && n > 0 && a.len() >= 2).then_some(Product { k, n, batch })
+    // With a single column it is an outer product, no layer.
+    (k > 1 && n > 0 && a.len() >= 2).then_some(Product { k, n, batch })
 }
 
 fn matrix_vector(matrix: &[u64], vector: &[u64]) -> Option<Product> {
     match (matrix, vector) {
-        (&[n, k], &[width]) if width == k && k > 0 && n > 0 => Some(Product { k, n, batch: None }),
+        (&[n, k], &[width]) if width == k && k > 1 && n > 0 => Some(Product { k, n, batch: None }),
         _ => None,
     }
 }

@@ -42,7 +42,7 @@ pub(super) struct ModuleRole {
     pub(super) path: Option<String>,
     /// The class of a module that holds no other: `Attention.RMSNorm #1`.
     pub(super) leaf: Option<String>,
-    /// The outermost function inside the innermost module, such as `apply_rotary_pos_emb`.
+    /// The outermost function inside the innermost module, with its file: `cache_utils.update`.
     pub(super) function: Option<String>,
 }
 
@@ -202,7 +202,7 @@ fn innermost(trace: &Trace, queries: &[Query], nests: &mut Nests) -> Vec<(u32, O
                     open.push(Open { end, nest: inner, depth: depth + 1, function: None });
                 } else {
                     let own = || function_name(trace.strings.get(name)).is_some();
-                    let is_own = function.is_none() && *is_own.entry(name).or_insert_with(own);
+                    let is_own = nest != NONE && function.is_none() && *is_own.entry(name).or_insert_with(own);
                     open.push(Open { end, nest, depth, function: if is_own { Some(name) } else { function } });
                 }
             }
@@ -217,13 +217,16 @@ fn innermost(trace: &Trace, queries: &[Query], nests: &mut Nests) -> Vec<(u32, O
     found
 }
 
-/// The name of a function that says what it does: not one of those that every module has, and no wrapper.
-fn function_name(frame: &str) -> Option<&str> {
+/// The file and name of a function that says what it does (`cache_utils.update`): not one of those that every module has, and no
+/// wrapper.
+fn function_name(frame: &str) -> Option<String> {
     let (place, name) = frame.split_once("): ")?;
-    let is_line = place.rsplit_once('(').is_some_and(|(_, line)| line.bytes().all(|byte| byte.is_ascii_digit()));
-    let is_plain = name.len() <= 80 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    let (file, line) = place.rsplit_once('(')?;
+    let is_line = line.bytes().all(|byte| byte.is_ascii_digit());
+    let stem = file.rsplit(['/', '\\']).next()?.strip_suffix(".py")?;
+    let is_plain = |text: &str| (1..=80).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     let tells = !name.starts_with('_') && !["forward", "wrapper", "wrapped", "inner", "decorate_context"].contains(&name);
-    (is_line && is_plain && tells && !name.is_empty()).then_some(name)
+    (is_line && is_plain(name) && is_plain(stem) && tells).then(|| format!("{stem}.{name}"))
 }
 
 /// The class in `nn.Module: Class_7`.
@@ -306,5 +309,44 @@ fn frames(trace: &Trace, queries: &[Query], roles: &mut [ModuleRole]) {
         }
     }
     elect(leaves, |row, leaf| roles[row].leaf = Some(leaf));
-    elect(functions, |row, function| roles[row].function = function_name(trace.strings.get(function)).map(str::to_owned));
+    elect(functions, |row, function| roles[row].function = function_name(trace.strings.get(function)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_modules() {
+        let parts = |name| path(name).map(|path: Path<'_>| (path.parts.join("/"), path.number));
+        assert_eq!(parts("model.layers.3.self_attn.q_proj"), Some(("model/layers/3/self_attn/q_proj".to_owned(), Some(2))));
+        assert_eq!(parts("{'Module': 'model.layers.0.mlp', 'Inputs': [[1, 8]]}"), Some(("model/layers/0/mlp".to_owned(), Some(2))));
+        assert_eq!(parts("model.embed_tokens"), Some(("model/embed_tokens".to_owned(), None)));
+        for name in ["decode_step", "a..b", ".", "1.2.3", "aten::mm", "nn.Module: Linear_3", "x/y.py(12): forward", "h.3x.y", ""] {
+            assert_eq!(parts(name), None, "{name}");
+        }
+        assert_eq!(may_be_path(&"a.1.".repeat(1_000)), None);
+    }
+
+    #[test]
+    fn functions_that_say_something() {
+        let named = "models/modeling_x.py(147): apply_rotary_pos_emb";
+        assert_eq!(function_name(named).as_deref(), Some("modeling_x.apply_rotary_pos_emb"));
+        for frame in
+            ["a.py(3): forward", "a.py(3): _call_impl", "a.py(x): f", "<built-in method to>", "a.py(3): <lambda>", "nn.Module: A_1", "): "]
+        {
+            assert_eq!(function_name(frame), None, "{frame}");
+        }
+    }
+
+    #[test]
+    fn classes_lose_their_number_and_what_they_share() {
+        assert_eq!(
+            ["Linear_12", "Linear", "A_b", "_3"].map(|name| class(&format!("{MODULE}{name}")).to_owned()),
+            ["Linear", "Linear", "A_b", "_3"]
+        );
+        let classes = |names: &[&'static str]| shared_prefix(&names.iter().copied().collect());
+        assert_eq!(classes(&["Qwen3Attention", "Qwen3MLP", "Qwen3RMSNorm", "Linear", "SiLU"]), "Qwen3");
+        assert_eq!(classes(&["LlamaAttention", "LlamaMLP", "Linear"]), "");
+    }
 }

@@ -235,6 +235,12 @@ impl<'p, 't> PartPlaces<'p, 't> {
                 if (1..sine).any(|offset| !matches!(label(offset), "mul" | "copy")) {
                     continue;
                 }
+                // The angles: positions times frequencies, joined for both halves.
+                let joined = self.before(at).filter(|&before| self.free_label(Some(before)) == "cat");
+                let angles = joined.and_then(|at| self.before(at)).filter(|&before| self.free_label(Some(before)) == "bmm");
+                if let (Some(joined), Some(angles)) = (joined, angles) {
+                    all.extend([angles, joined]);
+                }
                 all.extend((0..=sine).filter_map(|offset| self.place(at, offset)));
                 let sizes = tensors(&self.places[at]).first().map(|sizes| sizes.to_vec());
                 for offset in sine + 1..sine + 4 {
@@ -302,9 +308,9 @@ fn norm_role(sizes: Option<&[u64]>, widths: &Widths, of_heads: &mut u32) -> (&'s
     }
 }
 
-/// Two tensors that differ in one dimension only: what is cached, and what is new.
+/// Two tensors that differ in one dimension only: what is cached, and what is new. A cache that is still empty has no sizes.
 fn is_grown_cache(tensors: &[Vec<u64>]) -> bool {
     let [cached, new] = tensors else { return false };
     let differ = cached.iter().zip(new).filter(|(a, b)| a != b).count();
-    cached.len() == new.len() && cached.len() >= 3 && differ == 1
+    new.len() >= 3 && (cached == &[0] || cached.len() == new.len() && differ == 1)
 }
