@@ -101,8 +101,19 @@ pub enum MatchedBy {
     Sequence,
     /// By their kind and their common end.
     Time,
-    /// By their order alone, since they do not end together under any clock offset. Their waiting is not told.
+    /// By their order alone, since too few end together under any clock offset. Only those that do end together are split.
     Order,
+}
+
+impl MatchedBy {
+    /// The name used in text and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sequence => "sequence",
+            Self::Time => "time",
+            Self::Order => "order",
+        }
+    }
 }
 
 /// A communicator: a process group, or, where none is named, ranks whose collectives were seen to belong together.
