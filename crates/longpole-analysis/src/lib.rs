@@ -5,20 +5,24 @@
 
 mod collectives;
 mod families;
+mod host_pace;
 mod index;
 mod kernels;
 mod memory;
 mod ops;
+mod pace;
 mod phrases;
 mod profiler_overhead;
 mod questions;
 mod ranges;
+mod roofline;
 #[cfg(test)]
 mod sample;
 mod scope;
 mod short_name;
 mod smells;
 mod sort;
+mod steps;
 mod stream_health;
 mod totals;
 mod triage;
@@ -29,6 +33,7 @@ pub use collectives::{
     RankClock, RankReport, RankRow, StartUp, Straggler, WORTH_NS, rank_report,
 };
 pub use families::{Family, FamilyRow, family_table};
+pub use host_pace::{HostBoundWindow, host_bound_window};
 pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex};
 pub use kernels::{KernelOwner, KernelRow, kernel_table};
 pub use memory::{MemoryRow, MemoryTable, memory_table};
@@ -36,6 +41,10 @@ pub use ops::{GroupBy, OpRow, OpRowKind, OpTable, op_table};
 pub use profiler_overhead::{ProfilerOverhead, profiler_overhead};
 pub use questions::Question;
 pub use ranges::{RangeRow, range_table};
+pub use roofline::{
+    Dtype, Engine, FasterThan, Floor, KnownDevice, LAUNCH_BOUND_KERNEL_NS, MeasuredPeaks, NEGLIGIBLE_FLOOR_NS, NoPeaks, OpWork, PeakKind,
+    Peaks, Roof, RooflineRow, RooflineTable, UnknownRows, UnknownWork, Verdict, Work, WorkFamily, gemm_work, peaks_of, roofline,
+};
 pub use scope::{Scope, ScopeError, ScopeSpec};
 pub use short_name::{MAX_CHARS as SHORT_NAME_MAX_CHARS, short_name};
 pub use smells::{Ceiling, Explanation, Fact, FactValue, Smell, THRESHOLDS, Threshold, Unit, explain, explanations};

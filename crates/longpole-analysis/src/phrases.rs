@@ -81,11 +81,15 @@ pub(crate) fn clip_kernel(name: &str) -> String {
 
 fn clip_to(name: &str, limit: usize) -> String {
     let name = one_line(name);
-    if name.chars().count() <= limit {
+    let length = name.chars().count();
+    if length <= limit {
         return name;
     }
-    let kept: String = name.chars().take(limit - 3).collect();
-    format!("{}...", kept.trim_end())
+    // Names that begin alike are told apart by their ends.
+    let tail = limit / 3;
+    let head: String = name.chars().take(limit - 3 - tail).collect();
+    let tail: String = name.chars().skip(length - tail).collect();
+    format!("{}...{}", head.trim_end_matches(['.', ' ']), tail.trim_start_matches(['.', ' ']))
 }
 
 /// A number with its noun: `1 call`, `12 calls`.
@@ -161,5 +165,8 @@ mod tests {
     fn names_are_cut_to_one_short_line() {
         assert_eq!(clip("a\nb"), "a b");
         assert_eq!(clip(&"é".repeat(60)).chars().count(), 32);
+        // Both ends stay: what differs may be at either.
+        let [input, weight] = ["aten::cudnn_convolution_backward_input", "aten::cudnn_convolution_backward_weight"].map(clip);
+        assert_eq!((input.as_str(), weight.as_str()), ("aten::cudnn_convolu...ward_input", "aten::cudnn_convolu...ard_weight"));
     }
 }

@@ -9,6 +9,27 @@ use longpole_trace::{Interval, IntervalSet, Ns, StrId, Trace};
 /// Overhead that the program has without a profiler too, by parts of its names.
 const OF_THE_PROGRAM: [&str; 3] = ["Loading", "Command Buffer Full", "Compiler"];
 
+/// Whether what the profiler calls overhead is its own bookkeeping.
+fn is_own(name: &str) -> bool {
+    !OF_THE_PROGRAM.iter().any(|part| name.contains(part))
+}
+
+/// Whether it is a wait for room in the launch queue.
+pub(crate) fn is_full_queue(name: &str) -> bool {
+    name.contains("Command Buffer Full")
+}
+
+/// When the profiler did its own bookkeeping. Such events name neither thread nor rank: with several ranks nobody knows whose they are, and
+/// there are none.
+pub(crate) fn profiler_intervals(trace: &Trace) -> IntervalSet {
+    let overheads = &trace.overheads;
+    if trace.ranks.len() > 1 {
+        return IntervalSet::default();
+    }
+    let own = (0..overheads.len()).filter(|&row| is_own(trace.strings.get(overheads.name[row])));
+    IntervalSet::from_unsorted(own.map(|row| Interval::new(overheads.start[row], overheads.dur[row])).collect())
+}
+
 /// The profiler's bookkeeping inside the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProfilerOverhead {
@@ -27,8 +48,7 @@ pub fn profiler_overhead(trace: &Trace) -> Option<ProfilerOverhead> {
     let (first, last) = trace.window.bounds()?;
     let overheads = &trace.overheads;
     let inside = |row: usize| {
-        let name = trace.strings.get(overheads.name[row]);
-        if OF_THE_PROGRAM.iter().any(|part| name.contains(part)) {
+        if !is_own(trace.strings.get(overheads.name[row])) {
             return None;
         }
         let whole = Interval::new(overheads.start[row], overheads.dur[row]);

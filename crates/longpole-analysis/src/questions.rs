@@ -1,11 +1,12 @@
 //! The four narrow questions of a first pass, answered with numbers and the place to look. Where the trace cannot tell, the answer
 //! says so and what to record.
 
-use longpole_trace::{Interval, Ns};
+use longpole_trace::{ActivityId, Interval, IntervalSet, Ns};
 
-use crate::families::Family;
-use crate::phrases::{clip, counted, fine_percent, fraction, percent, percent_of, time};
+use crate::families::{Family, FamilyOfName};
+use crate::phrases::{counted, fine_percent, fraction, percent, percent_of, time};
 use crate::ranges::{RangeRow, is_users, wrapping};
+use crate::scope::{Scope, ScopeSpec};
 use crate::smells::{CRITICAL_COPY_SHARE, DENSE_SHARE, Fact, FactValue, Facts, HOST_ALONE_SHARE, PACKED_SHARE};
 
 /// An answered question.
@@ -80,8 +81,13 @@ fn idlest_range<'a>(facts: &Facts<'a, '_>) -> Option<&'a RangeRow> {
 fn look(facts: &Facts<'_, '_>) -> String {
     idlest_range(facts).map_or_else(String::new, |row| {
         let idle = row.gpu_idle_ns.map(time).unwrap_or_default();
-        format!("; look in {} ({idle} idle)", clip(&row.name))
+        format!("; look in {} ({idle} idle)", facts.clip(&row.name))
     })
+}
+
+/// What was seen of idle time, and where a step was timed without the profiler, how much of it is left.
+fn under_profiler(facts: &Facts<'_, '_>, text: String) -> String {
+    if facts.plain.is_some() { format!("under the profiler: {text}{}", facts.unprofiled_idle()) } else { text }
 }
 
 fn kernels_packed(facts: &Facts<'_, '_>) -> Answer {
@@ -92,38 +98,73 @@ fn kernels_packed(facts: &Facts<'_, '_>) -> Answer {
     if span == Ns::ZERO {
         return Answer::new(UNKNOWN, "cannot be known: the device work has no length");
     }
-    let mut gaps: Vec<Ns> = facts.evidence.busy.iter().flat_map(|busy| busy.gaps().intervals().to_vec()).map(Interval::len).collect();
+    let pace = &facts.evidence.pace;
+    let mut gaps: Vec<Ns> = (0..pace.busy.len()).flat_map(|rank| pace.gaps(rank).intervals().to_vec()).map(Interval::len).collect();
     gaps.sort_unstable();
     let median = gaps.len().checked_sub(1).map(|last| gaps[last / 2]);
-    let starved = facts.evidence.starved_ns;
+    let (starved, in_call) = (pace.starved_ns(), pace.in_call_ns());
     let share = percent_of(fraction(busy, span));
+    let outside = span - busy - idle;
+    let outside = if outside > Ns::ZERO {
+        format!(" ({} with work from outside the scope)", percent_of(fraction(span - idle, span)))
+    } else {
+        String::new()
+    };
     let between = || {
         let gaps = counted(gaps.len() as u64, "gap");
         format!("idle {} in {gaps} of median {}", time(idle), median.map(time).unwrap_or_default())
     };
-    let (verdict, text) = if PACKED_SHARE.is_met(busy, span) {
-        ("packed", format!("packed: busy {share} of its span"))
+    let of_idle = |part: Ns| percent(part, idle).unwrap_or_default();
+    let (verdict, text) = if PACKED_SHARE.is_met(span - idle, span) {
+        ("packed", format!("packed: busy {share} of its span{outside}"))
     } else if starved.get() >= idle.get() / 2 {
-        let of_idle = percent(starved, idle).unwrap_or_default();
-        let place = look(facts);
-        (
-            "waits_for_launches",
-            format!("the GPU waits for launches: busy {share} of its span, {}, {of_idle} of it with nothing launched{place}", between()),
-        )
+        let text = format!(
+            "the GPU waits for launches: busy {share} of its span{outside}, {}, {} of it with nothing launched{}",
+            between(),
+            of_idle(starved),
+            look(facts)
+        );
+        ("waits_for_launches", text)
+    } else if (starved + in_call).get() >= idle.get() / 2 {
+        let text = format!(
+            "the GPU waits for calls: busy {share} of its span{outside}, {}, {} of it inside the call that launches the next work and {} before that call; \
+             the longest gap is {}{}",
+            between(),
+            of_idle(in_call),
+            of_idle(starved),
+            time(pace.largest_gap_ns()),
+            look(facts)
+        );
+        ("waits_in_calls", text)
+    } else if pace.largest_gap_ns().get() > idle.get() / 2 {
+        let text = format!(
+            "not packed: busy {share} of its span{outside}, idle {}, {} of it in one gap although the next work was launched: it waits for another stream or for \
+             work that is not recorded{}",
+            time(idle),
+            time(pace.largest_gap_ns()),
+            look(facts)
+        );
+        ("gaps_after_launch", text)
     } else {
-        let text =
-            format!("not packed, but the next work is mostly launched in time: busy {share} of its span, {}{}", between(), look(facts));
+        let text = format!(
+            "not packed, but the next work is mostly launched in time: busy {share} of its span{outside}, {}{}",
+            between(),
+            look(facts)
+        );
         ("gaps_after_launch", text)
     };
-    Answer::new(verdict, text)
+    let is_packed_without = facts.calibration.as_ref().and_then(|known| known.busy_fraction).is_some_and(|busy| busy >= PACKED_SHARE.value);
+    let verdict = if verdict != "packed" && facts.plain.is_some() && is_packed_without { "packed_without_profiler" } else { verdict };
+    Answer::new(verdict, under_profiler(facts, text))
         .fact("gpu_busy_ns", busy)
         .fact("gpu_span_ns", span)
         .fact("gpu_busy_of_span_fraction", fraction(busy, span))
         .fact("gpu_idle_ns", idle)
         .fact("starved_ns", starved)
+        .fact("idle_in_launching_call_ns", in_call)
         .fact("gaps", gaps.len() as u64)
         .fact("median_gap_ns", median)
-        .fact("largest_gap_ns", facts.evidence.largest_gap_ns)
+        .fact("largest_gap_ns", pace.largest_gap_ns())
         .fact("look_in", idlest_range(facts).map(|row| row.name.as_str()))
 }
 
@@ -145,33 +186,131 @@ fn host_and_gpu(facts: &Facts<'_, '_>) -> Answer {
         .iter()
         .filter_map(|row| {
             let share = percent_of(busy_of(row)?);
-            Some(format!("{} x{}: {} of host, GPU busy {share} of its span", clip(&row.name), row.calls, time(row.cpu_ns)))
+            Some(format!("{} x{}: {} of host, GPU busy {share} of its span", facts.clip(&row.name), row.calls, time(row.cpu_ns)))
         })
         .collect();
     let listed = if each.is_empty() { String::new() } else { format!("; {}", each.join("; ")) };
     let share = facts.host_share(host.idle).unwrap_or_default();
     let alone = format!("{} ({} of wall)", time(host.idle), percent_of(share));
+    let waits = facts.host_share(host.waiting).unwrap_or_default();
+    let blocked = format!("{} ({} of wall)", time(host.waiting), percent_of(waits));
     let (verdict, text) = if share >= HOST_ALONE_SHARE.value {
         ("host_alone", format!("the host is busy while the GPU is empty for {alone}{listed}"))
+    } else if waits >= HOST_ALONE_SHARE.value {
+        ("host_waits", format!("the host waits in blocking calls while the GPU is empty for {blocked}, and works so for {alone}{listed}"))
     } else {
         ("aligned", format!("they mostly line up: the host works with the GPU empty for {alone}{listed}"))
     };
-    Answer::new(verdict, text)
+    Answer::new(verdict, under_profiler(facts, text))
         .fact("host_busy_ns", host.total)
         .fact("host_busy_gpu_empty_ns", host.idle)
         .fact("host_busy_gpu_empty_fraction", facts.host_share(host.idle))
+        .fact("host_waiting_gpu_empty_ns", host.waiting)
         .fact("ranges", FactValue::List(each))
 }
 
+/// What a range name says of the tokens that it works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Prefill,
+    Decode,
+    /// Both in one batch.
+    Mixed,
+}
+
 /// Ranges whose names say what they are; a capture or replay of a graph is a step of decoding in most engines.
-fn phase(name: &str) -> Option<bool> {
+fn phase(name: &str) -> Option<Phase> {
     let name = name.to_ascii_lowercase();
+    if let Some(phase) = phase_of_batch(&name) {
+        return Some(phase);
+    }
     if ["prefill", "extend", "prompt"].iter().any(|part| name.contains(part)) {
-        Some(true)
+        Some(Phase::Prefill)
     } else if ["decode", "generate", "replay"].iter().any(|part| name.contains(part)) {
-        Some(false)
+        Some(Phase::Decode)
     } else {
         None
+    }
+}
+
+/// vLLM names a step by the requests in it: `execute_32_context_0(...)_generation_32(...)` has 32 that decode and none in prefill.
+fn phase_of_batch(name: &str) -> Option<Phase> {
+    let requests = |key: &str| -> Option<u64> {
+        let rest = &name[name.find(key)? + key.len()..];
+        rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())].parse().ok()
+    };
+    match (requests("_context_")?, requests("_generation_")?) {
+        (0, 0) => None,
+        (0, _) => Some(Phase::Decode),
+        (_, 0) => Some(Phase::Prefill),
+        _ => Some(Phase::Mixed),
+    }
+}
+
+/// The work of the ranges of a name without collectives, which mostly wait for other ranks.
+struct PhaseWork<'a> {
+    row: &'a RangeRow,
+    kernels: u64,
+    busy: Ns,
+    /// The span less the time in which collectives alone ran.
+    span: Ns,
+    collectives: u64,
+    waited: Ns,
+}
+
+impl<'a> PhaseWork<'a> {
+    fn of(facts: &Facts<'_, '_>, row: &'a RangeRow) -> Self {
+        let (index, trace) = (facts.tables.index, facts.trace());
+        let span = row.gpu_span_ns.unwrap_or_default();
+        let mut work =
+            Self { row, kernels: row.kernels, busy: row.gpu_busy_ns.unwrap_or_default(), span, collectives: 0, waited: Ns::ZERO };
+        if facts.tables.totals.comm_busy_ns.is_none_or(|busy| busy == Ns::ZERO) {
+            return work;
+        }
+        let spec = ScopeSpec { range: Some(row.name.clone()), ..ScopeSpec::default() };
+        let Ok(scope) = Scope::resolve(index, &spec) else { return work };
+        let mut families = FamilyOfName::new(trace);
+        let mut computing = vec![Vec::new(); trace.devices.len()];
+        let mut collectives = computing.clone();
+        let activities = &trace.activities;
+        for row in 0..activities.len() {
+            let id = ActivityId::from_index(row);
+            if scope.includes_activity(index, id) && facts.tables.scope.includes_activity(index, id) {
+                let is_collective = families.get(trace, row) == Family::Communication;
+                work.collectives += u64::from(is_collective);
+                let side = if is_collective { &mut collectives } else { &mut computing };
+                side[trace.lanes[activities.lane[row].index()].device.index()]
+                    .push(Interval::new(activities.start[row], activities.dur[row]));
+            }
+        }
+        for (collectives, computing) in collectives.into_iter().zip(computing) {
+            let alone = IntervalSet::from_unsorted(collectives).difference(&IntervalSet::from_unsorted(computing));
+            work.waited += alone.total();
+        }
+        work.kernels = work.kernels.saturating_sub(work.collectives);
+        (work.busy, work.span) = ((work.busy - work.waited).max(Ns::ZERO), (work.span - work.waited).max(Ns::ZERO));
+        work
+    }
+
+    fn share(&self) -> Option<f64> {
+        (self.span > Ns::ZERO).then(|| fraction(self.busy, self.span).min(1.0))
+    }
+
+    fn text(&self, facts: &Facts<'_, '_>) -> String {
+        let mean = Ns(self.busy.get() / self.kernels.max(1) as i64);
+        let left_out = if self.collectives > 0 {
+            format!(", {} ({} alone) left out", counted(self.collectives, "collective"), time(self.waited))
+        } else {
+            String::new()
+        };
+        format!(
+            "{} x{}: {} of {} on the mean each, GPU busy {} of its span{left_out}",
+            facts.clip(&self.row.name),
+            self.row.calls,
+            counted(self.kernels / self.row.calls.max(1), "kernel"),
+            time(mean),
+            self.share().map(percent_of).unwrap_or_default()
+        )
     }
 }
 
@@ -179,34 +318,27 @@ fn prefill_and_decode(facts: &Facts<'_, '_>) -> Answer {
     if facts.tables.totals.devices.is_empty() {
         return no_device(facts);
     }
-    let of = |wanted: bool| {
+    let of = |wanted: Phase| {
         let rows = facts.tables.ranges.iter().filter(move |row| phase(&row.name) == Some(wanted) && row.kernels > 0);
-        // A loop around steps is not a step.
-        rows.max_by_key(|row| (row.calls, row.kernels))
+        // A loop around steps is not a step, and of a range and one inside it that launches about the same, the inner one is the model.
+        let most = rows.clone().max_by_key(|row| (row.calls, row.kernels))?;
+        let inner = rows.filter(|row| row.calls == most.calls && row.kernels >= most.kernels / 10 * 9);
+        inner.max_by_key(|row| (row.parents.len(), row.kernels)).map(|row| PhaseWork::of(facts, row))
     };
-    let (prefill, decode) = (of(true), of(false));
+    let (prefill, decode, mixed) = (of(Phase::Prefill), of(Phase::Decode), of(Phase::Mixed));
     if prefill.is_none() && decode.is_none() {
-        return Answer::new(
-            UNKNOWN,
-            "cannot be known: no range is named like prefill or decode (record_function or NVTX ranges would tell)",
-        );
+        return match mixed {
+            Some(mixed) => {
+                Answer::new(UNKNOWN, format!("cannot be told: each batch here holds both prefill and decode; {}", mixed.text(facts)))
+            }
+            None => Answer::new(
+                UNKNOWN,
+                "cannot be known: no range is named like prefill or decode (record_function or NVTX ranges would tell)",
+            ),
+        };
     }
-    let describe = |row: &RangeRow| {
-        let calls = row.calls.max(1);
-        let busy = row.gpu_busy_ns.unwrap_or_default();
-        let mean = Ns(busy.get() / row.kernels.max(1) as i64);
-        let share = percent(busy, row.gpu_span_ns.unwrap_or_default()).unwrap_or_default();
-        format!(
-            "{} x{}: {} of {} on the mean each, GPU busy {share} of its span",
-            clip(&row.name),
-            row.calls,
-            counted(row.kernels / calls, "kernel"),
-            time(mean)
-        )
-    };
-    let share = |row: &RangeRow| Some(fraction(row.gpu_busy_ns?, row.gpu_span_ns?));
-    let dense = prefill.and_then(share).map(|share| share >= DENSE_SHARE.value);
-    let repeated = decode.map(|row| row.calls > 1);
+    let dense = prefill.as_ref().and_then(PhaseWork::share).map(|share| share >= DENSE_SHARE.value);
+    let repeated = decode.as_ref().map(|work| work.row.calls > 1);
     let (verdict, head) = match (dense, repeated) {
         (Some(true), Some(true)) => ("yes", "yes: "),
         (Some(false), Some(true)) => ("prefill_not_dense", "decode repeats, but prefill is not dense: "),
@@ -215,23 +347,25 @@ fn prefill_and_decode(facts: &Facts<'_, '_>) -> Answer {
         (None, Some(true)) => ("decode_only", "decode repeats; there is no prefill here: "),
         (None, _) => ("decode_once", "decode is here once and prefill not at all: "),
     };
-    let text: Vec<String> = [prefill, decode].into_iter().flatten().map(describe).collect();
+    let text: Vec<String> = [&prefill, &decode].into_iter().flatten().map(|work| work.text(facts)).collect();
     let mut answer = Answer::new(verdict, format!("{head}{}", text.join("; ")));
-    if let Some(row) = prefill {
+    if let Some(work) = &prefill {
         answer = answer
-            .fact("prefill", row.name.as_str())
-            .fact("prefill_calls", row.calls)
-            .fact("prefill_kernels", row.kernels)
-            .fact("prefill_gpu_busy_ns", row.gpu_busy_ns)
-            .fact("prefill_gpu_busy_of_span_fraction", share(row));
+            .fact("prefill", work.row.name.as_str())
+            .fact("prefill_calls", work.row.calls)
+            .fact("prefill_kernels", work.row.kernels)
+            .fact("prefill_gpu_busy_ns", work.row.gpu_busy_ns)
+            .fact("prefill_collectives", work.collectives)
+            .fact("prefill_gpu_busy_of_span_fraction", work.share());
     }
-    if let Some(row) = decode {
+    if let Some(work) = &decode {
         answer = answer
-            .fact("decode", row.name.as_str())
-            .fact("decode_calls", row.calls)
-            .fact("decode_kernels", row.kernels)
-            .fact("decode_gpu_busy_ns", row.gpu_busy_ns)
-            .fact("decode_gpu_busy_of_span_fraction", share(row));
+            .fact("decode", work.row.name.as_str())
+            .fact("decode_calls", work.row.calls)
+            .fact("decode_kernels", work.row.kernels)
+            .fact("decode_gpu_busy_ns", work.row.gpu_busy_ns)
+            .fact("decode_collectives", work.collectives)
+            .fact("decode_gpu_busy_of_span_fraction", work.share());
     }
     answer
 }
@@ -244,8 +378,8 @@ fn copies_critical(facts: &Facts<'_, '_>) -> Answer {
     }
     let largest = facts.tables.kernels.iter().find(|row| matches!(row.family, Family::Memcpy | Family::Memset));
     let place = largest.map_or_else(String::new, |row| {
-        let by = row.owners.first().map_or_else(String::new, |owner| format!(" by {}", clip(&owner.name)));
-        format!("; most is {}{by} ({})", clip(&row.name), time(row.cuda_ns))
+        let by = row.owners.first().map_or_else(String::new, |owner| format!(" by {}", facts.clip(&owner.name)));
+        format!("; most is {}{by} ({})", facts.clip(&row.name), time(row.cuda_ns))
     });
     let share = fine_percent(fraction(exposed, facts.span));
     let critical = CRITICAL_COPY_SHARE.is_met(exposed, facts.span);

@@ -63,7 +63,17 @@ impl Sample {
         let name = strings.intern(name);
         let (shapes, types) = inputs.map(|(shapes, types)| (strings.intern(shapes), strings.intern(types))).unzip();
         let thread = self.thread;
-        self.builder.push_host_op(HostOp { name, thread, start: Ns(start), dur: Ns(dur), external_id: None, shapes, types });
+        self.builder.push_host_op(HostOp {
+            name,
+            thread,
+            start: Ns(start),
+            dur: Ns(dur),
+            external_id: None,
+            shapes,
+            types,
+            strides: None,
+            values: None,
+        });
         Added { start }
     }
 

@@ -200,7 +200,14 @@ impl Scope {
     pub fn wall(&self, index: &TraceIndex<'_>) -> Ns {
         let window = index.trace().window.bounds();
         let Some(parts) = &self.parts else { return window.map_or(Ns::ZERO, |(first, last)| last - first) };
-        parts.wall(index)
+        parts.intervals(index).total()
+    }
+
+    /// What [`Scope::wall`] is the length of.
+    pub(crate) fn intervals(&self, index: &TraceIndex<'_>) -> IntervalSet {
+        let window = index.trace().window.bounds();
+        let whole = || IntervalSet::from_unsorted(window.map(|(start, end)| Interval { start, end }).into_iter().collect());
+        self.parts.as_ref().map_or_else(whole, |parts| parts.intervals(index))
     }
 }
 
@@ -244,7 +251,7 @@ impl Parts {
         }
     }
 
-    fn wall(&self, index: &TraceIndex<'_>) -> Ns {
+    fn intervals(&self, index: &TraceIndex<'_>) -> IntervalSet {
         let trace = index.trace();
         let mut instances: Vec<Vec<Interval>> = match &self.host {
             Some(host) => host.iter().map(|set| set.intervals().to_vec()).collect(),
@@ -272,6 +279,6 @@ impl Parts {
                 instance.end = instance.end.max(trace.activities.end(row));
             }
         }
-        IntervalSet::from_unsorted(instances.into_iter().flatten().collect()).total()
+        IntervalSet::from_unsorted(instances.into_iter().flatten().collect())
     }
 }

@@ -3,12 +3,16 @@
 //! Everything is a union of intervals per device, so work that overlaps is not counted twice; the totals are sums over
 //! devices. Work of an accelerator with no name for its kind counts as a kernel, so that kernels, copies and fills add up
 //! to all activities.
+//!
+//! Work counts by its scope; that nothing ran, or ran beside something, is said of the device, so there work from outside the scope
+//! counts too.
 
 use longpole_trace::{ActivityId, ActivityKind, DeviceId, Interval, IntervalSet, Ns};
 
 use crate::families::{Family, FamilyOfName};
 use crate::index::TraceIndex;
 use crate::scope::Scope;
+use crate::triage::rank_number;
 
 /// Totals of one device.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +23,10 @@ pub struct DeviceTotals {
     pub busy_ns: Ns,
     /// First start to last end of its activity.
     pub span_ns: Ns,
+    /// The part of the span in which it ran nothing, from outside the scope neither.
+    pub idle_ns: Ns,
+    /// Time inside the scope in which it ran work from outside the scope alone.
+    pub outside_ns: Ns,
     /// Union of its kernels, communication kernels included.
     pub kernel_busy_ns: Ns,
     /// Union of its copies and fills.
@@ -40,8 +48,10 @@ pub struct Totals {
     pub wall_ns: Ns,
     /// Union of device activity.
     pub gpu_busy_ns: Option<Ns>,
-    /// Span minus busy.
+    /// The part of the span in which nothing ran, from outside the scope neither.
     pub gpu_idle_ns: Option<Ns>,
+    /// Time inside the scope in which devices ran work from outside the scope alone.
+    pub gpu_outside_ns: Option<Ns>,
     /// Busy over wall, 0..1 (over wall times devices, where several were active).
     pub gpu_busy_fraction: Option<f64>,
     /// Kernel time.
@@ -69,9 +79,10 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Sum over devices of first start to last end: busy plus idle.
+    /// What shares of the devices' time are of, summed over devices: first start to last end of their work, and what they did in the scope
+    /// before and after for others. Absent where idle time is.
     pub fn gpu_span_ns(&self) -> Option<Ns> {
-        Some(self.gpu_busy_ns? + self.gpu_idle_ns?)
+        Some(self.gpu_busy_ns? + self.gpu_idle_ns? + self.gpu_outside_ns?)
     }
 }
 
@@ -83,6 +94,15 @@ struct Work {
     copies: Vec<Interval>,
     extent: Option<Interval>,
     activities: u64,
+    outside: Outside,
+}
+
+/// What ran on one device from outside the scope.
+#[derive(Default)]
+struct Outside {
+    compute: Vec<Interval>,
+    communication: Vec<Interval>,
+    copies: Vec<Interval>,
 }
 
 /// The totals of a scope.
@@ -95,11 +115,18 @@ pub fn totals(index: &TraceIndex<'_>, scope: &Scope) -> Totals {
     let mut launched = vec![false; trace.api_calls.len()];
     for row in 0..activities.len() {
         let id = ActivityId::from_index(row);
-        if !scope.includes_activity(index, id) {
-            continue;
-        }
         let on_device = &mut work[trace.lanes[activities.lane[row].index()].device.index()];
         let interval = Interval::new(activities.start[row], activities.dur[row]);
+        if !scope.includes_activity(index, id) {
+            let is_kernel = matches!(activities.kind[row], ActivityKind::Kernel | ActivityKind::Other);
+            let outside = &mut on_device.outside;
+            match is_kernel.then(|| families.get(trace, row)) {
+                Some(Family::Communication) => outside.communication.push(interval),
+                Some(_) => outside.compute.push(interval),
+                None => outside.copies.push(interval),
+            }
+            continue;
+        }
         match activities.kind[row] {
             ActivityKind::Kernel | ActivityKind::Other => {
                 kernels += 1;
@@ -120,8 +147,11 @@ pub fn totals(index: &TraceIndex<'_>, scope: &Scope) -> Totals {
             launched[call.index()] = true;
         }
     }
-    let devices: Vec<DeviceTotals> =
-        work.into_iter().enumerate().filter_map(|(device, work)| device_totals(DeviceId::from_index(device), work)).collect();
+    let extent = if scope.is_whole() { IntervalSet::default() } else { scope.intervals(index) };
+    let mut devices: Vec<DeviceTotals> =
+        work.into_iter().enumerate().filter_map(|(device, work)| device_totals(DeviceId::from_index(device), work, &extent)).collect();
+    // As users number them, not as their files were found in a directory or an archive.
+    devices.sort_by_key(|totals| (rank_number(trace, totals.device), trace.devices[totals.device.index()].ordinal, totals.device));
     let sum = |part: fn(&DeviceTotals) -> Ns| (!devices.is_empty()).then(|| devices.iter().map(part).sum::<Ns>());
     let wall_ns = scope.wall(index);
     let gpu_busy_ns = sum(|d| d.busy_ns);
@@ -131,7 +161,8 @@ pub fn totals(index: &TraceIndex<'_>, scope: &Scope) -> Totals {
     Totals {
         wall_ns,
         gpu_busy_ns,
-        gpu_idle_ns: sum(|d| d.span_ns - d.busy_ns),
+        gpu_idle_ns: sum(|d| d.idle_ns),
+        gpu_outside_ns: sum(|d| d.outside_ns),
         gpu_busy_fraction: gpu_busy_ns.filter(|_| available > 0.0).map(|busy| busy.get() as f64 / available),
         kernel_busy_ns: sum(|d| d.kernel_busy_ns),
         copy_busy_ns: sum(|d| d.copy_busy_ns),
@@ -147,21 +178,29 @@ pub fn totals(index: &TraceIndex<'_>, scope: &Scope) -> Totals {
     }
 }
 
-fn device_totals(device: DeviceId, work: Work) -> Option<DeviceTotals> {
+fn device_totals(device: DeviceId, work: Work, scope: &IntervalSet) -> Option<DeviceTotals> {
     let extent = work.extent?;
     let compute = IntervalSet::from_unsorted(work.kernels);
     let communication = IntervalSet::from_unsorted(work.communication);
     let copies = IntervalSet::from_unsorted(work.copies);
     let kernels = compute.union(&communication);
+    let busy = kernels.union(&copies);
+    let Outside { compute: other_compute, communication: other_communication, copies: other_copies } = work.outside;
+    let other_compute = IntervalSet::from_unsorted(other_compute);
+    let other_kernels = other_compute.union(&IntervalSet::from_unsorted(other_communication));
+    let outside = other_kernels.union(&IntervalSet::from_unsorted(other_copies)).difference(&busy);
+    let span = IntervalSet::from_unsorted(vec![extent]);
     Some(DeviceTotals {
         device,
-        busy_ns: kernels.union(&copies).total(),
+        busy_ns: busy.total(),
         span_ns: extent.len(),
+        idle_ns: extent.len() - busy.total() - span.intersection(&outside).total(),
+        outside_ns: outside.intersection(scope).total(),
         kernel_busy_ns: kernels.total(),
         copy_busy_ns: copies.total(),
         comm_busy_ns: communication.total(),
-        exposed_copy_ns: copies.difference(&kernels).total(),
-        exposed_comm_ns: communication.difference(&compute).total(),
+        exposed_copy_ns: copies.difference(&kernels).difference(&other_kernels).total(),
+        exposed_comm_ns: communication.difference(&compute).difference(&other_compute).total(),
         activities: work.activities,
     })
 }

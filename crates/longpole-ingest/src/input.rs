@@ -159,7 +159,7 @@ impl<'p> Importer<'p> {
         if metadata.is_file() {
             let mut head = Vec::new();
             (&mut file).take(HEAD).read_to_end(&mut head)?;
-            if compression(&head).is_none() && !is_tar(&head) {
+            if compression(&head).is_none() && !is_tar(&head) && !is_zeros(&head) {
                 let source = Source::File(FileSource::new(file, len));
                 let result = self.recording(source, &head, label);
                 self.done_before += len;
@@ -182,13 +182,18 @@ impl<'p> Importer<'p> {
         if is_tar(&head) {
             return self.archive(&mut *input, &consumed);
         }
+        if is_zeros(&head) {
+            self.unusable(label, ("an empty archive (or a file of zeros)".to_owned(), HINT));
+            return Ok(());
+        }
         self.recording(Source::Stream(&mut *input, &consumed), &head, label)
     }
 
     fn archive(&mut self, input: &mut dyn Read, consumed: &AtomicU64) -> io::Result<()> {
         let mut archive = tar::Archive::new(input);
-        let mut members = 0;
+        let (mut entries, mut members) = (0, 0);
         for entry in archive.entries()? {
+            entries += 1;
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) if members > 0 => {
@@ -212,7 +217,8 @@ impl<'p> Importer<'p> {
             }
         }
         if members == 0 {
-            self.found = Some(("an archive with no .json, .json.gz or .json.zst member".to_owned(), HINT));
+            let found = if entries == 0 { "an empty archive" } else { "an archive with no .json, .json.gz or .json.zst member" };
+            self.found = Some((found.to_owned(), HINT));
         }
         Ok(())
     }
@@ -365,6 +371,8 @@ fn describe_rank(builder: &mut TraceBuilder, facts: &FileFacts) {
 
 /// Bytes that formats are recognised by; a tar header is within them.
 const HEAD: u64 = 4096;
+/// Bytes of a tar header.
+const TAR_BLOCK: usize = 512;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Compression {
@@ -384,6 +392,11 @@ fn compression(head: &[u8]) -> Option<Compression> {
 
 fn is_tar(head: &[u8]) -> bool {
     head.get(257..262) == Some(b"ustar")
+}
+
+/// What `tar` writes when it is given nothing begins so.
+fn is_zeros(head: &[u8]) -> bool {
+    head.len() >= TAR_BLOCK && head.iter().all(|byte| *byte == 0)
 }
 
 /// The first bytes of a stream, and the stream with them put back. An error met on the way comes back at its place.
@@ -434,10 +447,16 @@ fn describe_facts(facts: &FileFacts, head: &[u8]) -> (String, &'static str) {
     }
     let found = if facts.bytes == 0 || head.trim_ascii().is_empty() {
         "an empty file".to_owned()
+    } else if let Some(unset) = facts.problems.get(ProblemCode::UnsetTime) {
+        format!("{} events that all start at the same time, as if it had never been set", unset.count)
+    } else if facts.events == 1 {
+        "1 event, which is no operator, call, range or device work".to_owned()
     } else if facts.events > 0 {
         format!("{} events, none of which is an operator, a call, a range or device work", facts.events)
     } else if facts.has_events {
         "an event list with no readable event".to_owned()
+    } else if facts.events_are_no_list {
+        "JSON whose `traceEvents` is no list of events".to_owned()
     } else if facts.keys.is_empty() {
         "JSON that is not an object with members".to_owned()
     } else {

@@ -114,7 +114,8 @@ fn totals_lines(totals: &Totals, trace: &Trace) -> Vec<Line> {
     let busy = totals.gpu_busy_ns;
     let mut lines = vec![line("wall", time(totals.wall_ns), asides([Some(plural(totals.host_ops, "operator call", "operator calls"))]))];
     if busy.is_none() {
-        lines.push(line("GPU busy", absent(), "no device activity was recorded".to_owned()));
+        let why = if trace.activities.is_empty() { "no device activity was recorded" } else { "no device activity is in scope" };
+        lines.push(line("GPU busy", absent(), why.to_owned()));
         return lines;
     }
     // Of several devices all times below are sums, so shares are of as many times the wall.
@@ -127,6 +128,9 @@ fn totals_lines(totals: &Totals, trace: &Trace) -> Vec<Line> {
     let share = totals.gpu_busy_fraction.map(|f| format!("{} % of wall{times}", percent(f)));
     lines.push(line("GPU busy", show(busy), asides([share, Some(plural(totals.launches, "launch", "launches"))])));
     lines.push(line("GPU idle", show(totals.gpu_idle_ns), format!("between the first and the last device work{summed}")));
+    if let Some(outside) = totals.gpu_outside_ns.filter(|&outside| outside > Ns::ZERO) {
+        lines.push(line("GPU other", time(outside), format!("with work from outside the scope{summed}")));
+    }
     let of_busy = |part: Option<Ns>| of(part, busy.unwrap_or(Ns::ZERO), "busy");
     lines.push(line(
         "  kernels",

@@ -91,7 +91,7 @@ impl Trust {
                     severity,
                     count: problem.count,
                     message: message_of(problem, message),
-                    hint,
+                    hint: problem.hint.unwrap_or(hint),
                     example: problem.example.clone(),
                     first_offset: problem.first_offset,
                     time: problem.time,

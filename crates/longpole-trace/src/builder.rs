@@ -282,17 +282,17 @@ impl TraceBuilder {
         }
     }
 
-    /// Removes every row added since `marks` that starts at or before time zero: time stamps that were never set.
-    pub fn remove_early_since(&mut self, marks: &TableMarks) {
+    /// Removes every row added since `marks` whose start is not to be kept.
+    pub fn remove_since(&mut self, marks: &TableMarks, keep: impl Fn(Ns) -> bool) {
         let trace = &mut self.trace;
-        trace.host_ops.remove_early(marks.host_ops);
-        trace.api_calls.remove_early(marks.api_calls);
-        trace.activities.remove_early(marks.activities);
-        trace.ranges.remove_early(marks.ranges);
-        trace.memory.remove_early(marks.memory);
-        trace.frames.remove_early(marks.frames);
-        trace.overheads.remove_early(marks.overheads);
-        trace.collectives.remove_early(marks.collectives);
+        trace.host_ops.retain_starts(marks.host_ops, &keep);
+        trace.api_calls.retain_starts(marks.api_calls, &keep);
+        trace.activities.retain_starts(marks.activities, &keep);
+        trace.ranges.retain_starts(marks.ranges, &keep);
+        trace.memory.retain_starts(marks.memory, &keep);
+        trace.frames.retain_starts(marks.frames, &keep);
+        trace.overheads.retain_starts(marks.overheads, &keep);
+        trace.collectives.retain_starts(marks.collectives, &keep);
     }
 
     /// Forgets the external ids of device activities and API calls added since `marks`: in some traces they are the

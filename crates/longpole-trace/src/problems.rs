@@ -55,10 +55,10 @@ macro_rules! problem_codes {
 problem_codes! {
     /// The input ends inside an event or before its closing brackets.
     Truncated, "truncated", DataLoss, "the file ends early; everything before the cut was read",
-        "record again, or read the totals as lower bounds";
+        "record again, or read the totals as lower bounds, and self CPU as an upper bound: calls inside an operator may lie behind the cut";
     /// A compressed stream is damaged or cut.
     DamagedCompression, "damaged_compression", DataLoss, "the compressed stream is damaged; everything before the damage was read",
-        "copy the file again or export it uncompressed";
+        "copy the file again or export it uncompressed; until then totals are lower bounds, and self CPU is an upper bound";
     /// An event could not be parsed and was skipped.
     MalformedEvent, "malformed_event", DataLoss, "events that are not valid JSON were skipped",
         "an unescaped quote or control character in a name is the usual cause; newer torch versions write it correctly";
@@ -67,6 +67,14 @@ problem_codes! {
     /// An event whose time stamp was never set.
     UnsetTime, "unset_time", DataLoss, "events at or before time zero, far from all others, were set aside",
         "the profiler never filled in their times; their work is missing from the totals";
+    /// An event more than a day from all others.
+    StrayTime, "stray_time", DataLoss, "events more than a day before or after all others were set aside",
+        "their time stamps cannot be right; their work is missing from the totals";
+    /// A member of an event stands twice.
+    RepeatedMember, "repeated_member", DataLoss, "events in which a member stands twice were read by its last value",
+        "damage that ran two events together is the usual cause: copy the file again";
+    /// An allocator event without a size.
+    UnreadableSize, "unreadable_size", DataLoss, "allocator events without a readable size were skipped", "the exporter wrote no `Bytes` for them";
     /// An event longer than a day.
     ImplausibleDuration, "implausible_duration", DataLoss, "events longer than a day were set aside", "the exporter wrote a wrong duration";
     /// Bytes that are part of no document.
@@ -101,6 +109,10 @@ problem_codes! {
     /// Launch calls that a graph capture took in instead of running them.
     CapturedLaunch, "captured_launch", Notice, "launches were captured into a device graph, not run: they have no device event",
         "record replays of the graph to see what it costs";
+    /// Correlation numbers that several processes share.
+    SharedCorrelation, "shared_correlation", Notice,
+        "device events have a correlation number that calls of several processes share: only the order of time told whose they are",
+        "give the ranks' own files (a directory of them) instead of a merged one";
     /// A device event that starts before the call that launched it.
     StartBeforeLaunch, "start_before_launch", Notice, "device events start before their launch: the clocks are skewed",
         "launch latencies of these events are left out";
@@ -119,6 +131,8 @@ problem_codes! {
         "`External id` is the correlation number in this trace; operators were matched by time containment", "nothing to do";
     /// A number was not a finite number.
     NotANumber, "not_a_number", Notice, "values that are NaN or infinite were treated as missing", "nothing to do";
+    /// A number does not fit.
+    NumberTooLarge, "number_too_large", Notice, "times past 64 bits of nanoseconds were treated as missing", "nothing to do";
     /// A rank file of a directory or archive that could not be used.
     UnusableFile, "unusable_file", DataLoss, "a file of the set could not be read", "see its own message; the other files were analysed";
     /// Bytes that are not UTF-8 inside a string.
@@ -126,6 +140,10 @@ problem_codes! {
     /// The profiler's own bookkeeping took host time inside the window.
     ProfilerOverhead, "profiler_overhead", Info, "the profiler's own bookkeeping appears inside the window",
         "host times near it include it";
+    /// Devices wait for the host, which the profiler slows down.
+    CpuBound, "cpu_bound", Info,
+        "the window is CPU-bound, and profiling inflates host time, typically 1.2 to 3 times: the GPU idles less in a plain run",
+        "time the same work without a profiler before acting on host times";
     /// No operators were recorded.
     NoOperators, "no_operators", Info, "no operators were recorded: device work cannot be attributed to them",
         "add ProfilerActivity.CPU to the profiler's activities";
@@ -151,6 +169,8 @@ pub struct Problem {
     pub out_of: Option<u64>,
     /// What the time is a part of.
     pub time_out_of: Option<Ns>,
+    /// What the user can do, where that is more than is said of the kind.
+    pub hint: Option<&'static str>,
 }
 
 /// All trouble of one import.
@@ -173,7 +193,16 @@ impl Problems {
         if let Some(problem) = self.list.iter_mut().find(|p| p.code == code) {
             problem.count += count;
         } else {
-            self.list.push(Problem { code, count, example: example(), first_offset: offset, time: None, out_of: None, time_out_of: None });
+            self.list.push(Problem {
+                code,
+                count,
+                example: example(),
+                first_offset: offset,
+                time: None,
+                out_of: None,
+                time_out_of: None,
+                hint: None,
+            });
             self.list.sort_by_key(|p| p.code);
         }
     }
@@ -199,6 +228,13 @@ impl Problems {
         }
     }
 
+    /// Says beside a problem already counted what the user can do, instead of what is said of its kind.
+    pub fn note_hint(&mut self, code: ProblemCode, hint: &'static str) {
+        if let Some(problem) = self.list.iter_mut().find(|p| p.code == code) {
+            problem.hint = Some(hint);
+        }
+    }
+
     /// Rewrites the examples, which quote the input.
     pub fn rewrite_examples(&mut self, rewrite: impl Fn(&mut String)) {
         self.list.iter_mut().filter_map(|problem| problem.example.as_mut()).for_each(rewrite);
@@ -208,7 +244,7 @@ impl Problems {
     pub fn extend(&mut self, other: Self) {
         for problem in other.list {
             let (code, time) = (problem.code, problem.time);
-            let (out_of, time_out_of) = (problem.out_of, problem.time_out_of);
+            let (out_of, time_out_of, hint) = (problem.out_of, problem.time_out_of, problem.hint);
             self.add_many(code, problem.count, problem.first_offset, || problem.example);
             if let Some(time) = time {
                 self.note_time(code, time);
@@ -218,6 +254,9 @@ impl Problems {
             }
             if let Some(whole) = time_out_of {
                 self.note_time_out_of(code, whole);
+            }
+            if let Some(hint) = hint {
+                self.note_hint(code, hint);
             }
         }
     }

@@ -109,7 +109,7 @@ mod tests {
         for (at, &name) in names.iter().enumerate() {
             let (start, dur) = (Ns(at as i64), Ns(1));
             let shapes = Some(names[(at + 2) % 4]);
-            builder.push_host_op(HostOp { name, thread, start, dur, external_id: None, shapes, types: None });
+            builder.push_host_op(HostOp { name, thread, start, dur, external_id: None, shapes, types: None, strides: None, values: None });
             builder.push_range(Range { name, thread, start, dur });
         }
         builder.push_collective(Collective {

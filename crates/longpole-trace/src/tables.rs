@@ -97,19 +97,19 @@ impl RetainFrom for OptId {
     }
 }
 
-macro_rules! table_remove_early {
+macro_rules! table_retain_starts {
     ($($table:ident { $($column:ident),* })*) => {$(
         impl $table {
-            /// Removes, of the rows from `from` on, those that start at or before zero.
-            pub(crate) fn remove_early(&mut self, from: usize) {
-                let keep: Vec<bool> = self.start[from..].iter().map(|start| *start > Ns::ZERO).collect();
+            /// Keeps, of the rows from `from` on, those whose start is wanted.
+            pub(crate) fn retain_starts(&mut self, from: usize, wanted: impl Fn(Ns) -> bool) {
+                let keep: Vec<bool> = self.start[from..].iter().map(|start| wanted(*start)).collect();
                 $(self.$column.retain_from(from, &keep);)*
             }
         }
     )*};
 }
-table_remove_early! {
-    HostOps { name, thread, start, dur, external_id, shapes, types }
+table_retain_starts! {
+    HostOps { name, thread, start, dur, external_id, shapes, types, strides, values }
     ApiCalls { name, thread, start, dur, correlation, external_id }
     Activities { kind, name, lane, start, dur, correlation, external_id, detail, graph_node }
     Ranges { name, thread, start, dur }
@@ -150,6 +150,10 @@ pub struct HostOp {
     pub shapes: Option<StrId>,
     /// Input types in canonical text, e.g. `["c10::BFloat16", "Scalar"]`.
     pub types: Option<StrId>,
+    /// Input strides in canonical text, e.g. `[[1024, 1], []]`.
+    pub strides: Option<StrId>,
+    /// Values of the inputs that are no tensors, in canonical text, e.g. `["", "[-1]"]`.
+    pub values: Option<StrId>,
 }
 
 /// Operator calls on the host, in file order.
@@ -166,6 +170,8 @@ pub struct HostOps {
     external_id: OptU64,
     shapes: OptId,
     types: OptId,
+    strides: OptId,
+    values: OptId,
 }
 
 impl HostOps {
@@ -177,12 +183,15 @@ impl HostOps {
         self.external_id.push(row.external_id);
         self.shapes.push(row.shapes.map(|s| s.0));
         self.types.push(row.types.map(|s| s.0));
+        self.strides.push(row.strides.map(|s| s.0));
+        self.values.push(row.values.map(|s| s.0));
     }
 
-    /// Renames shapes and types; `moved` holds the new id of every old one.
+    /// Renames all that is recorded of inputs; `moved` holds the new id of every old one.
     pub(crate) fn rename_inputs(&mut self, moved: &[StrId]) {
-        self.shapes.rename(moved);
-        self.types.rename(moved);
+        for column in [&mut self.shapes, &mut self.types, &mut self.strides, &mut self.values] {
+            column.rename(moved);
+        }
     }
 
     /// The producer's id of the call.
@@ -198,6 +207,16 @@ impl HostOps {
     /// Input types.
     pub fn types(&self, index: usize) -> Option<StrId> {
         self.types.get(index).map(StrId)
+    }
+
+    /// Input strides.
+    pub fn strides(&self, index: usize) -> Option<StrId> {
+        self.strides.get(index).map(StrId)
+    }
+
+    /// Values of the inputs that are no tensors.
+    pub fn values(&self, index: usize) -> Option<StrId> {
+        self.values.get(index).map(StrId)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Trouble that only shows when the parts of a trace are put together, added to what the importer met.
 
-use longpole_analysis::{Finding, TraceIndex, profiler_overhead, short_name};
+use longpole_analysis::{Finding, Scope, TraceIndex, host_bound_window, profiler_overhead, short_name};
 use longpole_trace::{Ns, ProblemCode, Problems};
 
 /// Counts what did not fit when host events were nested and device work was joined to launches, what is wrong on the streams, and what the profiler cost.
-pub(crate) fn add(index: &TraceIndex<'_>, problems: &mut Problems) {
+/// Of the scope alone: whether the host holds the clock in it, which is partly the profiler's doing.
+pub(crate) fn add(index: &TraceIndex<'_>, scope: &Scope, problems: &mut Problems) {
     let (links, streams) = (index.links().counts(), index.stream_health());
     let mut add_finding = |code, finding: &Finding, time: Option<Ns>| {
         let trace = index.trace();
@@ -22,6 +23,7 @@ pub(crate) fn add(index: &TraceIndex<'_>, problems: &mut Problems) {
     problems.add_many(ProblemCode::LaunchWithoutActivity, links.launches_without_activity, None, || None);
     problems.note_out_of(ProblemCode::LaunchWithoutActivity, links.launches);
     problems.add_many(ProblemCode::CapturedLaunch, links.captured_launches, None, || None);
+    problems.add_many(ProblemCode::SharedCorrelation, links.chosen_by_time, None, || None);
     if links.starts_before_launch > 0 {
         problems.add_many(ProblemCode::StartBeforeLaunch, links.starts_before_launch, None, || None);
         problems.note_time(ProblemCode::StartBeforeLaunch, links.largest_skew);
@@ -31,5 +33,14 @@ pub(crate) fn add(index: &TraceIndex<'_>, problems: &mut Problems) {
         problems.add_many(ProblemCode::ProfilerOverhead, overhead.count, None, longest);
         problems.note_time(ProblemCode::ProfilerOverhead, overhead.busy_ns);
         problems.note_time_out_of(ProblemCode::ProfilerOverhead, overhead.wall_ns);
+    }
+    // Of a cut file nobody knows how long the device waited.
+    let is_cut = [ProblemCode::Truncated, ProblemCode::DamagedCompression].iter().any(|&code| problems.get(code).is_some());
+    if let Some(window) = (!is_cut).then(|| host_bound_window(index, scope)).flatten() {
+        problems.add(ProblemCode::CpuBound, None, || None);
+        if window.step.is_some() {
+            problems
+                .note_hint(ProblemCode::CpuBound, "time one step without a profiler, then give triage its length: --unprofiled-step-ms MS");
+        }
     }
 }

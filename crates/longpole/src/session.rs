@@ -10,7 +10,7 @@ use longpole_report::{
     Grade, Header, Source, Table, TextOptions, Trust, csv, markdown, markdown_header, redact, redact_problems, redact_string, redact_trace,
     text, text_header, text_trust, wire,
 };
-use longpole_trace::Severity;
+use longpole_trace::{ProblemCode, Severity};
 use regex::Regex;
 use serde::Serialize;
 
@@ -69,7 +69,7 @@ impl<'a> Session<'a> {
         // Never freed: the process ends when the command does, and the system is faster at it.
         let index = TraceIndex::new(Box::leak(Box::new(trace)));
         let scope = Scope::resolve(&index, &spec).map_err(|error| Failure::Usage(error.to_string()))?;
-        problems::add(&index, &mut problems);
+        problems::add(&index, &scope, &mut problems);
         let (trust, options) = (Trust::new(&problems), terminal::text_options(common));
         Ok(Self { index, scope, options, common, spec, source, trust, watch, filtered_out: 0 })
     }
@@ -157,11 +157,29 @@ impl<'a> Session<'a> {
         self.end()
     }
 
-    /// Says on standard error how far output can be trusted that has no place for it.
+    /// Says on standard error how far output can be trusted that has no place for it. Of a good trace only what host times are worth.
     pub(crate) fn trust_to_stderr(&self) {
-        if self.trust.grade != Grade::Good && !self.common.quiet {
+        let mut trust = self.trust.clone();
+        if trust.grade == Grade::Good {
+            trust.notes.retain(|note| note.code == ProblemCode::CpuBound.describe().0);
+        }
+        if !trust.notes.is_empty() && !self.common.quiet {
             let plain = TextOptions { color: false, wrap: false, ..self.options };
-            complain(text_trust(&self.trust, &plain).trim_end());
+            complain(text_trust(&trust, &plain).trim_end());
+        }
+    }
+
+    /// The step was timed: what to do about a profiled host is done.
+    pub(crate) fn is_calibrated(&mut self) {
+        for note in self.trust.notes.iter_mut().filter(|note| note.code == ProblemCode::CpuBound.describe().0) {
+            note.hint = "--unprofiled-step-ms was given: the suspects are restated by it";
+        }
+    }
+
+    /// Says something on standard error that output has no place for.
+    pub(crate) fn note_to_stderr(&self, note: &str) {
+        if !self.common.quiet {
+            complain(note);
         }
     }
 

@@ -2,9 +2,10 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use longpole_trace::{Ns, Trace};
+use longpole_trace::{Ns, ProcessId, Trace};
 
 use super::join::KeyMap;
+use super::processes::Processes;
 
 /// Calls of one number are looked at one by one up to this many; more are sorted once. A recording of a few processes has a few,
 /// a producer that leaves the number at zero has one key for all its calls.
@@ -14,8 +15,9 @@ const WALKED: usize = 4;
 pub(super) struct Chooser<'a> {
     trace: &'a Trace,
     by_correlation: &'a KeyMap,
-    /// Numbers with many calls, by the last of them.
-    sorted: HashMap<u32, Sorted, FixedState>,
+    processes: Processes,
+    /// Numbers with many calls, by the last of them and the process in question.
+    sorted: HashMap<(u32, Option<ProcessId>), Sorted, FixedState>,
 }
 
 /// The calls of one number.
@@ -27,8 +29,15 @@ struct Sorted {
 }
 
 impl<'a> Chooser<'a> {
-    pub(super) fn new(trace: &'a Trace, by_correlation: &'a KeyMap) -> Self {
-        Self { trace, by_correlation, sorted: HashMap::default() }
+    /// `lane_ranks` are the ranks of the trace's streams.
+    pub(super) fn new(trace: &'a Trace, by_correlation: &'a KeyMap, lane_ranks: &[u32]) -> Self {
+        let processes = Processes::work_out(trace, by_correlation, lane_ranks);
+        Self { trace, by_correlation, processes, sorted: HashMap::default() }
+    }
+
+    /// Activities whose number calls of several processes share, and for which nothing but the order of time spoke.
+    pub(super) fn chosen_by_time(&self) -> u64 {
+        self.processes.by_time
     }
 
     /// The call of this rank and correlation number that launched activity `row`.
@@ -38,12 +47,16 @@ impl<'a> Chooser<'a> {
         if by_correlation.before(last).is_none() {
             return Some(last);
         }
+        let process = self.processes.of(row);
         let (external_id, start) = (trace.activities.external_id(row), trace.activities.start[row]);
+        let is_candidate =
+            |call: &u32| process.is_none_or(|process| trace.threads[trace.api_calls.thread[*call as usize].index()].process == process);
         let chain = || std::iter::successors(Some(last), |&call| by_correlation.before(call));
         if chain().nth(WALKED).is_some() {
-            return self.sorted.entry(last).or_insert_with(|| Sorted::new(trace, chain())).choose(external_id, start);
+            let sorted = self.sorted.entry((last, process)).or_insert_with(|| Sorted::new(trace, chain().filter(is_candidate)));
+            return sorted.choose(external_id, start);
         }
-        chain().max_by_key(|&call| {
+        chain().filter(is_candidate).max_by_key(|&call| {
             let (call, calls) = (call as usize, &trace.api_calls);
             let same_operator = external_id.is_some() && calls.external_id(call) == external_id;
             let ahead = calls.start[call] - start;

@@ -72,6 +72,11 @@ impl KeyMap {
         (row != NONE).then_some(row)
     }
 
+    /// Whether no key has two rows.
+    pub(crate) fn is_unique(&self) -> bool {
+        self.earlier.is_empty()
+    }
+
     /// The row of the same key before `row`.
     pub(crate) fn before(&self, row: u32) -> Option<u32> {
         if self.earlier.is_empty() { None } else { self.earlier.get(&row).copied() }

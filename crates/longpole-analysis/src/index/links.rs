@@ -31,6 +31,8 @@ pub struct LinkCounts {
     pub captured_launches: u64,
     /// Launch calls.
     pub launches: u64,
+    /// Activities whose number calls of several processes share, and which only the order of time tells apart.
+    pub chosen_by_time: u64,
     /// Activities that start before their launch.
     pub starts_before_launch: u64,
     /// By how much at most.
@@ -40,8 +42,9 @@ pub struct LinkCounts {
 /// The links of every device activity.
 ///
 /// An activity is joined to an API call by correlation number within its rank, never by the call's name; one call may have many
-/// activities. Where several calls of a rank share a number (a recording of several processes), the one with the activity's
-/// external id is taken; failing that the last to start at or before the activity; failing that the first of all.
+/// activities. Where calls of several processes share a number (ranks merged into one recording), the stream tells the process, else the
+/// external id, else the order of time, by which each call has one activity before any has two. Where calls of one process share it, the
+/// one with the activity's external id is taken; failing that the last to start at or before the activity; failing that the first.
 #[derive(Debug)]
 pub struct Links {
     call: Vec<u32>,
@@ -66,7 +69,7 @@ impl Links {
             counts: LinkCounts::default(),
         };
         let lane_ranks: Vec<u32> = (0..trace.lanes.len()).map(|lane| trace.lane_rank(LaneId::from_index(lane))).collect();
-        let mut chooser = Chooser::new(trace, by_correlation);
+        let mut chooser = Chooser::new(trace, by_correlation, &lane_ranks);
         let mut by_external_id = None;
         // Activities of one graph launch mostly follow each other, so the owner of the last call is kept.
         let mut last = (NONE, None);
@@ -97,6 +100,7 @@ impl Links {
             links.call.push(call.unwrap_or(NONE));
             links.owner.push(owner.map_or(NONE, |node| node.0));
         }
+        links.counts.chosen_by_time = chooser.chosen_by_time();
         links.count_launches(trace);
         links
     }

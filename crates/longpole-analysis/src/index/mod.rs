@@ -9,6 +9,7 @@ mod choice;
 mod join;
 mod links;
 pub(crate) mod order;
+mod processes;
 mod sweep;
 mod tree;
 

@@ -12,7 +12,7 @@ use longpole_trace::{ActivityId, ActivityKind, Ns, RangeId, ThreadId, Trace};
 
 use crate::index::TraceIndex;
 use crate::scope::{Scope, autograd_workers};
-use sweep::{Launch, Sweep};
+use sweep::Launch;
 
 /// All instances of one range at one place in the nesting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,8 +105,32 @@ pub(crate) fn is_communication(range: &str) -> bool {
     BACKENDS.iter().any(|prefix| range.starts_with(prefix))
 }
 
+/// Device work launched inside one range.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RangeWork {
+    /// Union of it, summed over devices; absent when there was none.
+    pub(crate) busy_ns: Option<Ns>,
+    /// Kernels of it.
+    pub(crate) kernels: u64,
+}
+
 /// The ranges of a scope, depth first, in order of first occurrence.
 pub fn range_table(index: &TraceIndex<'_>, scope: &Scope) -> Vec<RangeRow> {
+    rows(index.trace(), scope, &instances(index, scope))
+}
+
+/// The same, and the work of each range by itself.
+pub(crate) fn range_tables(index: &TraceIndex<'_>, scope: &Scope) -> (Vec<RangeRow>, Vec<RangeWork>) {
+    let instances = instances(index, scope);
+    let mut work = vec![RangeWork::default(); instances.len()];
+    for instance in &instances {
+        work[instance.range.index()] = RangeWork { busy_ns: instance.device.map(|work| work.busy), kernels: instance.kernels };
+    }
+    (rows(index.trace(), scope, &instances), work)
+}
+
+/// Every range with the work in scope that was launched inside it, whatever is around a range before it.
+fn instances(index: &TraceIndex<'_>, scope: &Scope) -> Vec<Instance> {
     let trace = index.trace();
     if trace.ranges.is_empty() {
         return Vec::new();
@@ -131,14 +155,20 @@ pub fn range_table(index: &TraceIndex<'_>, scope: &Scope) -> Vec<RangeRow> {
             continue;
         }
         let process = trace.threads[thread].process;
-        let mut seen: Vec<Launch> = if workers[thread] { Vec::new() } else { launches[thread].clone() };
-        for worker in (0..workers.len()).filter(|&worker| workers[worker] && trace.threads[worker].process == process) {
-            seen.extend_from_slice(&launches[worker]);
-        }
+        let own = &of_thread[thread];
+        let (first, last) = own
+            .iter()
+            .map(|&at| &instances[at as usize])
+            .fold((Ns::MAX, Ns::MIN), |(first, last), instance| (first.min(instance.start), last.max(instance.end)));
+        // Many threads may each see all that the autograd workers launched; most of it lies outside their ranges.
+        let sources =
+            (0..workers.len()).filter(|&other| if workers[other] { trace.threads[other].process == process } else { other == thread });
+        let mut seen: Vec<Launch> =
+            sources.flat_map(|source| &launches[source]).filter(|launch| first <= launch.at && launch.at < last).copied().collect();
         seen.sort_by_key(|launch| launch.at);
-        Sweep::new(&mut instances, &of_thread[thread]).run(trace, &seen);
+        sweep::run(&mut instances, own, trace, &seen);
     }
-    rows(trace, scope, &instances)
+    instances
 }
 
 /// Device activities in scope, by the thread that launched them.

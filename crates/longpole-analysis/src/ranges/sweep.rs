@@ -1,14 +1,17 @@
-//! One pass over the ranges and launches of a thread, in order of time.
+//! What was launched inside each range of a thread, however the ranges lie: nested, side by side, or across each other.
 //!
-//! A launch is noted in the innermost open instances only; an instance hands the union of its work to the one around it
-//! when it closes: the smaller of the two is put into the larger, so that an interval moves a logarithmic number of times however
-//! deep the nesting is.
+//! The launches inside a range are neighbours in order of time, so a range asks for the union of the activities of a stretch of
+//! launches. All ranges are answered in one pass, in order of their ends. Every stretch of device time remembers the latest launch
+//! whose work covers it; when the pass has come to a range's end, the time that remembers a launch at or behind the range's start is
+//! exactly the union of the work launched inside. A binary indexed tree over launches holds those sums, so the whole costs
+//! `(launches + ranges) * log(launches)` steps, and memory for two pieces a launch. (Noting each launch in every range open around it
+//! costs the square when ranges overlap.)
 
 use std::collections::BTreeMap;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use longpole_trace::{ActivityId, DeviceId, Interval, IntervalSet, Ns, Trace};
+use longpole_trace::{ActivityId, DeviceId, Interval, Ns, Trace};
 
 use super::{DeviceWork, Instance, NONE};
 
@@ -20,202 +23,178 @@ pub(super) struct Launch {
     pub(super) is_kernel: bool,
 }
 
-/// Work on one device inside one instance.
-#[derive(Clone, Debug)]
-struct OnDevice {
-    /// First start to last end; activities of no length count here alone.
-    extent: Interval,
-    /// Work launched directly inside, as it came.
-    intervals: Vec<Interval>,
-    /// Work of closed instances inside.
-    inner: Union,
-}
-
-/// A union of intervals that grows: starts and ends, disjoint, and their summed length.
-#[derive(Clone, Debug, Default)]
-struct Union {
-    ends: BTreeMap<Ns, Ns>,
-    total: Ns,
-}
-
-/// An instance of this thread while the pass lasts.
-#[derive(Clone, Debug, Default)]
-struct Open {
-    work: HashMap<DeviceId, OnDevice, FixedState>,
-    open_children: u32,
-}
-
-/// The pass over one thread.
-pub(super) struct Sweep<'a> {
-    instances: &'a mut [Instance],
-    /// Instances of the thread, in order of start, outer before inner.
-    order: &'a [u32],
-    open: Vec<Open>,
-    /// Open instances by position in `order`, oldest first.
-    active: Vec<usize>,
-    /// Those with no open instance inside.
-    innermost: Vec<usize>,
-}
-
-impl<'a> Sweep<'a> {
-    pub(super) fn new(instances: &'a mut [Instance], order: &'a [u32]) -> Self {
-        Self { instances, order, open: vec![Open::default(); order.len()], active: Vec::new(), innermost: Vec::new() }
-    }
-
-    fn instance(&self, at: usize) -> &Instance {
-        &self.instances[self.order[at] as usize]
-    }
-
-    /// Runs the pass. `launches` are sorted by time.
-    pub(super) fn run(mut self, trace: &Trace, launches: &[Launch]) {
-        self.count_kernels(launches);
-        // Inner instances close before those around them, and an instance is closed to a launch at its very end.
-        let mut ends: Vec<usize> = (0..self.order.len()).collect();
-        ends.sort_by_key(|&at| (self.instance(at).end, std::cmp::Reverse(at)));
-        let mut ends = ends.into_iter().peekable();
-        let mut launches = launches.iter().peekable();
-        for at in 0..self.order.len() {
-            let start = self.instance(at).start;
-            while let Some(launch) = launches.next_if(|launch| launch.at < start) {
-                self.close_until(&mut ends, launch.at);
-                self.note(trace, launch);
-            }
-            self.close_until(&mut ends, start);
-            self.begin(at);
-        }
-        for launch in launches {
-            self.close_until(&mut ends, launch.at);
-            self.note(trace, launch);
-        }
-        self.close_until(&mut ends, Ns::MAX);
-    }
-
-    /// Kernels inside an instance are those launched before its end less those before its start.
-    fn count_kernels(&mut self, launches: &[Launch]) {
-        let mut before = Vec::with_capacity(launches.len() + 1);
-        before.push(0_u64);
-        let mut count = 0;
-        for launch in launches {
-            count += u64::from(launch.is_kernel);
-            before.push(count);
-        }
-        for &at in self.order {
-            let instance = &mut self.instances[at as usize];
-            let from = launches.partition_point(|launch| launch.at < instance.start);
-            let to = launches.partition_point(|launch| launch.at < instance.end);
-            instance.kernels = before[to.max(from)] - before[from];
+/// Finds the work of all instances of one thread, and what is around each. `order` is in order of start, outer before inner;
+/// `launches` are sorted by time.
+pub(super) fn run(instances: &mut [Instance], order: &[u32], trace: &Trace, launches: &[Launch]) {
+    set_parents(instances, order);
+    // Launches inside each instance: from its start until before its end.
+    let mut asked: Vec<(usize, usize, u32)> = Vec::with_capacity(order.len());
+    for &at in order {
+        let instance = &instances[at as usize];
+        let from = launches.partition_point(|launch| launch.at < instance.start);
+        let to = launches.partition_point(|launch| launch.at < instance.end);
+        if from < to {
+            asked.push((to, from, at));
         }
     }
-
-    fn begin(&mut self, at: usize) {
-        let (start, end) = (self.instance(at).start, self.instance(at).end);
-        let around =
-            self.active.iter().rev().copied().find(|&outer| self.instance(outer).start <= start && end <= self.instance(outer).end);
-        if let Some(outer) = around {
-            self.instances[self.order[at] as usize].parent = self.order[outer];
-            if end > start {
-                self.open[outer].open_children += 1;
-                self.innermost.retain(|&inner| inner != outer);
-            }
+    asked.sort_unstable();
+    let mut kernels = Vec::with_capacity(launches.len() + 1);
+    kernels.push(0_u64);
+    let mut work = Work::new(launches.len());
+    for (to, from, at) in asked {
+        while kernels.len() <= to {
+            let launch = &launches[kernels.len() - 1];
+            let row = launch.activity.index();
+            let device = trace.lanes[trace.activities.lane[row].index()].device;
+            work.push(device, Interval::new(trace.activities.start[row], trace.activities.dur[row]));
+            kernels.push(kernels.last().copied().unwrap_or(0) + u64::from(launch.is_kernel));
         }
+        let instance = &mut instances[at as usize];
+        instance.kernels = kernels[to] - kernels[from];
+        instance.device = Some(work.since(from));
+    }
+}
+
+/// The parent of an instance is the last one to begin, at its own start or before, that is still open and lasts as long.
+fn set_parents(instances: &mut [Instance], order: &[u32]) {
+    // Ends fall from the bottom to the top: an instance that ends before a later one ends is around nothing that comes after.
+    let mut open: Vec<u32> = Vec::new();
+    for &at in order {
+        let (start, end) = (instances[at as usize].start, instances[at as usize].end);
+        while open.pop_if(|outer| instances[*outer as usize].end < end || instances[*outer as usize].end <= start).is_some() {}
+        instances[at as usize].parent = open.last().copied().unwrap_or(NONE);
         // An instance of no length has nothing launched inside, and it would hide the one around it.
         if end > start {
-            self.active.push(at);
-            self.innermost.push(at);
+            open.push(at);
+        }
+    }
+}
+
+/// The work of the launches so far, by launch.
+struct Work {
+    pushed: usize,
+    busy: Sums,
+    span: Sums,
+    /// Covered device time: the end of each stretch and the latest launch that covers it, by device and start.
+    covered: BTreeMap<(DeviceId, Ns), (Ns, usize)>,
+    /// By device: launches whose end no later one reaches, and launches before whose start no later one begins (negated).
+    outlasting: HashMap<DeviceId, [Vec<(usize, Ns)>; 2], FixedState>,
+}
+
+impl Work {
+    fn new(launches: usize) -> Self {
+        Self { pushed: 0, busy: Sums::new(launches), span: Sums::new(launches), covered: BTreeMap::new(), outlasting: HashMap::default() }
+    }
+
+    /// The next launch.
+    fn push(&mut self, device: DeviceId, work: Interval) {
+        let launch = self.pushed;
+        self.pushed += 1;
+        self.cover(device, work, launch);
+        let [ends, starts] = self.outlasting.entry(device).or_default();
+        // The latest end since any launch is that of the first one left in the list from there on; likewise the earliest start, negated.
+        for (list, value) in [(ends, work.end), (starts, Ns(work.start.get().saturating_neg()))] {
+            // Each launch in the list holds its value less that of the next, so that a sum from any launch on is the first value.
+            while let Some((earlier, last)) = list.pop_if(|(_, last)| *last <= value) {
+                self.span.add(earlier, -i128::from(last.get()));
+                if let Some(&(before, _)) = list.last() {
+                    self.span.add(before, i128::from(last.get()));
+                }
+            }
+            if let Some(&(before, _)) = list.last() {
+                self.span.add(before, -i128::from(value.get()));
+            }
+            self.span.add(launch, i128::from(value.get()));
+            list.push((launch, value));
         }
     }
 
-    fn note(&mut self, trace: &Trace, launch: &Launch) {
-        let row = launch.activity.index();
-        let device = trace.lanes[trace.activities.lane[row].index()].device;
-        let interval = Interval::new(trace.activities.start[row], trace.activities.dur[row]);
-        for &at in &self.innermost {
-            self.open[at].add(device, interval);
+    /// Lets a stretch of device time remember `launch`.
+    fn cover(&mut self, device: DeviceId, work: Interval, launch: usize) {
+        if work.is_empty() {
+            return;
         }
-    }
-
-    fn close_until(&mut self, ends: &mut std::iter::Peekable<std::vec::IntoIter<usize>>, now: Ns) {
-        while let Some(at) = ends.next_if(|&at| self.instance(at).end <= now) {
-            self.close(at);
+        // A stretch that begins before is cut in two.
+        let before =
+            self.covered.range_mut(..(device, work.start)).next_back().filter(|(key, (end, _))| key.0 == device && *end > work.start);
+        if let Some((_, (end, owner))) = before {
+            let (old_end, owner) = (std::mem::replace(end, work.start), *owner);
+            self.covered.insert((device, work.start), (old_end, owner));
         }
-    }
-
-    fn close(&mut self, at: usize) {
-        let Some(position) = self.active.iter().rposition(|&open| open == at) else { return };
-        self.active.remove(position);
-        self.innermost.retain(|&inner| inner != at);
-        let parent = self.instance(at).parent;
-        let outer = if parent == NONE { None } else { self.active.iter().rev().copied().find(|&outer| self.order[outer] == parent) };
-        let work = std::mem::take(&mut self.open[at]).work;
-        let mut sum: Option<DeviceWork> = None;
-        for (device, on_device) in work {
-            let sum = sum.get_or_insert_default();
-            sum.span += on_device.extent.len();
-            let direct = IntervalSet::from_unsorted(on_device.intervals);
-            let Some(outer) = outer else {
-                // Nobody asks for the union of an outermost instance without others inside.
-                sum.busy += if on_device.inner.ends.is_empty() { direct.total() } else { on_device.inner.with(direct.into()).total };
-                continue;
-            };
-            let union = on_device.inner.with(direct.into());
-            sum.busy += union.total;
-            self.open[outer].add_inner(device, on_device.extent, union);
-        }
-        self.instances[self.order[at] as usize].device = sum;
-        if let Some(outer) = outer {
-            self.open[outer].open_children -= 1;
-            if self.open[outer].open_children == 0 {
-                self.innermost.push(outer);
+        while let Some((&(_, start), &(end, owner))) = self.covered.range((device, work.start)..(device, work.end)).next() {
+            self.covered.remove(&(device, start));
+            self.busy.add(owner, -length(start, end.min(work.end)));
+            if end > work.end {
+                self.covered.insert((device, work.end), (end, owner));
             }
         }
+        self.covered.insert((device, work.start), (work.end, launch));
+        self.busy.add(launch, length(work.start, work.end));
+    }
+
+    /// What was launched from launch `from` on, summed over devices.
+    fn since(&self, from: usize) -> DeviceWork {
+        let time = |sums: &Sums| Ns(i64::try_from(sums.since(from)).unwrap_or(i64::MAX));
+        DeviceWork { span: time(&self.span), busy: time(&self.busy) }
     }
 }
 
-impl Open {
-    fn on_device(&mut self, device: DeviceId, extent: Interval) -> &mut OnDevice {
-        let known = self.work.entry(device).or_insert_with(|| OnDevice { extent, intervals: Vec::new(), inner: Union::default() });
-        known.extent.start = known.extent.start.min(extent.start);
-        known.extent.end = known.extent.end.max(extent.end);
-        known
-    }
-
-    /// Adds an activity.
-    fn add(&mut self, device: DeviceId, interval: Interval) {
-        self.on_device(device, interval).intervals.push(interval);
-    }
-
-    /// Adds the work of an instance inside.
-    fn add_inner(&mut self, device: DeviceId, extent: Interval, union: Union) {
-        let known = self.on_device(device, extent);
-        known.inner = std::mem::take(&mut known.inner).with(union);
-    }
+fn length(start: Ns, end: Ns) -> i128 {
+    i128::from(end.get()) - i128::from(start.get())
 }
 
-impl Union {
-    /// The union of both.
-    fn with(self, other: Self) -> Self {
-        let (mut larger, smaller) = if self.ends.len() < other.ends.len() { (other, self) } else { (self, other) };
-        for (start, end) in smaller.ends {
-            larger.insert(start, end);
+/// Numbers by position, and their sum from a position on (a binary indexed tree). Sums of hostile times do not fit 64 bits.
+struct Sums {
+    tree: Vec<i128>,
+}
+
+impl Sums {
+    fn new(len: usize) -> Self {
+        Self { tree: vec![0; len + 1] }
+    }
+
+    fn add(&mut self, position: usize, value: i128) {
+        // A node holds the sum of itself and of those after it that it stands for.
+        let mut at = position + 1;
+        while at > 0 {
+            self.tree[at] += value;
+            at &= at - 1;
         }
-        larger
     }
 
-    /// Adds an interval that holds time.
-    fn insert(&mut self, mut start: Ns, mut end: Ns) {
-        // Those that begin at its end or before and end at its start or after are one with it.
-        while let Some((&from, &to)) = self.ends.range(..=end).next_back().filter(|&(_, &to)| to >= start) {
-            self.ends.remove(&from);
-            self.total -= to - from;
-            (start, end) = (start.min(from), end.max(to));
+    fn since(&self, position: usize) -> i128 {
+        let (mut at, mut sum) = (position + 1, 0);
+        while at < self.tree.len() {
+            sum += self.tree[at];
+            at += at & at.wrapping_neg();
         }
-        self.ends.insert(start, end);
-        self.total += end - start;
+        sum
     }
 }
 
-impl From<IntervalSet> for Union {
-    fn from(set: IntervalSet) -> Self {
-        Self { total: set.total(), ends: set.intervals().iter().map(|interval| (interval.start, interval.end)).collect() }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_and_steps_follow_the_launches() {
+        // Each kernel overlaps the next: every push cuts a stretch, and none is kept for a launch that is hidden.
+        let count = 2_000;
+        let mut work = Work::new(count);
+        for launch in 0..count as i64 {
+            work.push(DeviceId(0), Interval::new(Ns(launch * 10), Ns(25)));
+            let outlasting: usize = work.outlasting.values().flatten().map(Vec::len).sum();
+            assert!(work.covered.len() <= 2 * work.pushed && outlasting <= 2 * work.pushed);
+        }
+        assert_eq!(work.since(0), DeviceWork { span: Ns(20_015), busy: Ns(20_015) });
+        assert_eq!(work.since(count - 1), DeviceWork { span: Ns(25), busy: Ns(25) });
+    }
+
+    #[test]
+    fn hostile_times_saturate() {
+        let mut work = Work::new(2);
+        work.push(DeviceId(0), Interval { start: Ns::MIN, end: Ns::MAX });
+        work.push(DeviceId(1), Interval { start: Ns::MIN, end: Ns::MAX });
+        assert_eq!(work.since(0), DeviceWork { span: Ns::MAX, busy: Ns::MAX });
     }
 }

@@ -88,6 +88,20 @@ fn runaway_nesting_stays_bounded() {
     assert_eq!(rows.iter().map(|row| row.kernels).sum::<u64>(), 500);
 }
 
+#[test]
+fn ranges_across_each_other_each_have_what_was_launched_inside() {
+    let mut sample = Sample::new();
+    for at in 0..4 {
+        sample.range("request", 10 * at, 25);
+        sample.launch("cudaLaunchKernel", 10 * at + 1, 2).kernel("gemm", 100 + 10 * at, 5);
+    }
+    let rows = table(sample);
+    assert_eq!(names(&rows), ["request"]);
+    // Three kernels inside each, but for the last two ranges.
+    assert_eq!((rows[0].calls, rows[0].kernels), (4, 3 + 3 + 2 + 1));
+    assert_eq!((rows[0].gpu_span_ns, rows[0].gpu_busy_ns), (Some(Ns(25 + 25 + 15 + 5)), Some(Ns(9 * 5))));
+}
+
 /// A range: thread, name, start, duration.
 type DrawnRange = (u8, u8, u8, u8);
 /// A kernel: launching thread, launch time, device, start, duration.

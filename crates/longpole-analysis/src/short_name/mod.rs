@@ -25,10 +25,14 @@ pub const MAX_CHARS: usize = 48;
 /// A short, readable form of a kernel name; at most [`MAX_CHARS`] characters, never empty.
 pub fn short_name(full: &str) -> String {
     // Reports are lines: control characters of damaged names must not break them.
+    let is_damaged = full.trim().contains(|c: char| c.is_control());
     let clean: String = full.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let clean = clean.trim();
     let short = if let Some(symbol) = clean.strip_prefix("_Z") {
         mangled::short(symbol).unwrap_or_else(|| clean.to_owned())
+    } else if is_damaged || clean.contains('\\') {
+        // No C++: a path, or text whose line breaks say nothing about a return type.
+        plain(clean)
     } else if clean.contains(['<', '(', ' ', ':']) {
         demangled(clean).unwrap_or_else(|| clean.to_owned())
     } else {

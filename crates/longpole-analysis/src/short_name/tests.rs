@@ -90,6 +90,18 @@ fn recorded_names_become_readable() {
 }
 
 #[test]
+fn names_with_line_breaks_or_backslashes_are_kept_whole() {
+    for (full, expected) in [
+        ("C:\\Users\\bob\\kern\new", "C:\\Users\\bob\\kern ew"),
+        ("C:\\kernels\\fast(int)", "C:\\kernels\\fast(int)"),
+        ("gemm\nsecond line", "gemm second line"),
+        ("trailing\n", "trailing"),
+    ] {
+        assert_eq!(short_name(full), expected);
+    }
+}
+
+#[test]
 fn damaged_names_still_have_a_name() {
     for name in
         ["", " ", "\n", "<", ">>>", "(((", "{lambda()#1}", "::", "a<b(c", "void ", "_Z", "_ZN", "_ZN99999999999999999999x", "é<ü", "_Z3é"]

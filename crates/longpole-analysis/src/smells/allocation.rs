@@ -3,7 +3,7 @@
 use super::evidence::manages_memory;
 use super::thresholds::{MEMORY_CALLS, MEMORY_SHARE};
 use super::{Facts, Found, SmellKind, Stage};
-use crate::phrases::{clip, count, fine_percent, fraction, time};
+use crate::phrases::{count, fine_percent, fraction, time};
 
 pub(super) const ALLOCATION: SmellKind = SmellKind {
     code: "allocation",
@@ -27,14 +27,14 @@ fn allocation(facts: &Facts<'_, '_>) -> Option<Found> {
     let calls = facts.api_calls(manages_memory);
     let per_step = facts.per_step(&calls);
     let each = match (&facts.steps, per_step) {
-        (Some(steps), Some(number)) if number > 0.0 => format!(" ({number:.1} a {})", clip(&steps.name)),
+        (Some(steps), Some(number)) if number > 0.0 => format!(" ({number:.1} a {})", facts.clip(&steps.name)),
         _ => String::new(),
     };
     let share = fine_percent(fraction(calls.idle, facts.wall));
     let summary = format!(
         "{} memory calls{each}, mostly {}, hold the host {share} of the wall ({}){}",
         count(known.calls),
-        clip(&known.name),
+        facts.clip(&known.name),
         time(calls.idle),
         facts.with_idle()
     );
@@ -43,7 +43,7 @@ fn allocation(facts: &Facts<'_, '_>) -> Option<Found> {
     Some(
         Found::new(known.name.as_str(), summary, "use the caching allocator or reuse buffers, then measure GPU idle")
             .covering(facts.host_share(calls.idle))
-            .at_most(facts.host_ceiling(calls.idle))
+            .at_most(facts.steady_host_ceiling(calls.idle))
             .fact("calls", known.calls)
             .fact("calls_per_step", per_step)
             .fact("total_ns", calls.total)

@@ -6,7 +6,7 @@ use super::evidence::blocks;
 use super::facts::names_with;
 use super::thresholds::{BLOCKED_LISTED, BLOCKED_SHARE, SHORTEST_START_UP};
 use super::{Facts, Found, SmellKind, Stage, operators};
-use crate::phrases::{clip, time};
+use crate::phrases::time;
 
 pub(super) const BLOCKING_CALL: SmellKind = SmellKind {
     code: "blocking_call",
@@ -15,7 +15,7 @@ pub(super) const BLOCKING_CALL: SmellKind = SmellKind {
     meaning: "A single blocking copy or synchronisation holds the host while nothing runs on the device. No recorded work explains the wait: mostly it is for \
               work that was launched before the recording began, whose events are not in the file.",
     detection: "One call that waits for the device (*Synchronize, *Memcpy*, *Query) takes at least {SHORTEST_START_UP}, and for {BLOCKED_LISTED} of the wall it \
-                waits in one stretch with no device of its rank busy, work outside the scope included. It leads from {BLOCKED_SHARE} of the wall, unless one operator's \
+                waits in one stretch with no device of its rank busy, work outside the scope included, and outside the profiler's own work. It leads from {BLOCKED_SHARE} of the wall, unless one operator's \
                 ceiling is higher.",
     ceiling: "longest stretch of the call in which no device of the rank was busy",
     fix: "Call torch.cuda.synchronize() before the profiler starts and see whether the wait is still there. If it is, copy with non_blocking=True from and to \
@@ -48,11 +48,11 @@ fn blocking_call(facts: &Facts<'_, '_>) -> Option<Found> {
     let text = |name: StrId| trace.strings.get(name);
     let name = text(calls.name[row]);
     let op = tree.api_node(ApiCallId::from_index(row)).and_then(|node| tree.enclosing_op(node)).map(|op| text(tree.name(op)));
-    let place = op.map_or_else(String::new, |op| format!(" in {}", clip(op)));
+    let place = op.map_or_else(String::new, |op| format!(" in {}", facts.clip(op)));
     let ceiling = facts.host_ceiling(idle);
     let summary = format!(
         "one call of {}{place} holds the host for {} with the GPU idle: it probably waits for work launched before the window",
-        clip(name),
+        facts.clip(name),
         time(idle)
     );
     let is_largest = operators::ceiling(facts).is_none_or(|other| ceiling.is_some_and(|own| own.win_ns >= other.win_ns));
@@ -68,23 +68,12 @@ fn blocking_call(facts: &Facts<'_, '_>) -> Option<Found> {
     )
 }
 
-/// The longest stretch of a call in which no device of its rank was busy: short gaps between kernels are no wait for something else. Work
-/// outside the scope counts: it may be what is waited for.
+/// The longest stretch of a call in which no device of its rank was busy, nor the profiler with itself: short gaps between kernels are no
+/// wait for something else. Work outside the scope counts as busy: it may be what is waited for.
 fn idle_during(facts: &Facts<'_, '_>, call: usize) -> Ns {
     let trace = facts.trace();
-    let rank = trace.thread_rank(trace.api_calls.thread[call]);
-    let during = Interval::new(trace.api_calls.start[call], trace.api_calls.dur[call]);
-    let activities = &trace.activities;
-    let busy = (0..activities.len())
-        .filter(|&row| activities.start[row] < during.end && activities.end(row) > during.start)
-        .filter(|&row| trace.lane_rank(activities.lane[row]) == rank)
-        .map(|row| Interval::new(activities.start[row], activities.dur[row]))
-        .collect();
-    IntervalSet::from_unsorted(vec![during])
-        .difference(&IntervalSet::from_unsorted(busy))
-        .intervals()
-        .iter()
-        .map(|gap| gap.len())
-        .max()
-        .unwrap_or_default()
+    let rank = trace.thread_rank(trace.api_calls.thread[call]) as usize;
+    let during = IntervalSet::from_unsorted(vec![Interval::new(trace.api_calls.start[call], trace.api_calls.dur[call])]);
+    let idle = facts.evidence.pace.busy.get(rank).map_or_else(|| during.clone(), |busy| during.difference(busy));
+    idle.difference(&facts.evidence.profiler).intervals().iter().map(|gap| gap.len()).max().unwrap_or_default()
 }

@@ -3,7 +3,7 @@
 use super::thresholds::{COPY_LISTED, COPY_SHARE};
 use super::{Facts, Found, SmellKind, Stage};
 use crate::families::Family;
-use crate::phrases::{clip, counted, fine_percent, fraction, time};
+use crate::phrases::{counted, fine_percent, fraction, time};
 
 pub(super) const COPIES: SmellKind = SmellKind {
     code: "copies",
@@ -28,10 +28,10 @@ fn copies(facts: &Facts<'_, '_>) -> Option<Found> {
     }
     let row = facts.tables.kernels.iter().find(|row| matches!(row.family, Family::Memcpy | Family::Memset))?;
     let owner = row.owners.first().map(|owner| owner.name.as_str());
-    let by = owner.map_or_else(String::new, |owner| format!(" by {}", clip(owner)));
+    let by = owner.map_or_else(String::new, |owner| format!(" by {}", facts.clip(owner)));
     let fix = if pageable.get() >= exposed.get() / 2 { "pin host buffers or keep data on the GPU" } else { "drop, batch or overlap them" };
     let share = fraction(exposed, facts.span);
-    let summary = format!("alone on the GPU {} of its span ({}), mostly {}{by}", fine_percent(share), time(exposed), clip(&row.name));
+    let summary = format!("alone on the GPU {} of its span ({}), mostly {}{by}", fine_percent(share), time(exposed), facts.clip(&row.name));
     Some(
         Found::new(row.name.as_str(), summary, format!("{fix}, then measure exposed copy time"))
             .covering(facts.device_share(copied))

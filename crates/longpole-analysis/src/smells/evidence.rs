@@ -5,6 +5,8 @@ use longpole_trace::{ActivityId, ActivityKind, ApiCallId, Interval, IntervalSet,
 use super::facts::names_with;
 use super::thresholds::{LONG_CALL_RATIO, LONG_CALL_SHARE, SHORTEST_START_UP, SMALL_KERNEL};
 use crate::index::{HostRow, NodeId};
+use crate::pace::Pace;
+use crate::profiler_overhead::profiler_intervals;
 use crate::triage::{Tables, rank_number};
 
 /// A host call of which a single one stands out.
@@ -14,10 +16,14 @@ pub(crate) struct LongCall {
     pub(crate) name: String,
     /// The operator around an API call.
     pub(crate) inside: Option<String>,
-    /// Its own time: children and waiting excluded.
+    /// Its own time: children, waiting and the profiler's own work excluded.
     pub(crate) self_ns: Ns,
-    /// Calls of that name.
+    /// The part of it in which no device of its rank was busy.
+    pub(crate) idle_ns: Ns,
+    /// Calls of that name in scope.
     pub(crate) calls: u64,
+    /// Whether the trace has no other call of that name, in scope or outside.
+    pub(crate) is_only: bool,
     /// Whether it is the first of them, or of those inside the same operator.
     pub(crate) is_first: bool,
     /// Its thread, and when it ran.
@@ -32,6 +38,8 @@ pub(crate) struct Replays {
     pub(crate) launches: u64,
     /// Activities they ran.
     pub(crate) activities: u64,
+    /// Those of them that are kernels.
+    pub(crate) kernels: u64,
     /// Summed device time of those.
     pub(crate) device_ns: Ns,
 }
@@ -54,15 +62,17 @@ pub(crate) struct HostWork {
     pub(crate) total: Ns,
     /// The part of it in which no device of the rank was busy.
     pub(crate) idle: Ns,
+    /// Time in calls that wait for the device in which no device of the rank was busy.
+    pub(crate) waiting: Ns,
 }
 
 /// Everything the smells look at beside the tables.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Evidence {
-    /// When any device of each rank was busy.
-    pub(crate) busy: Vec<IntervalSet>,
-    /// Idle time of the devices, inside their spans, in which the next work had not even been launched.
-    pub(crate) starved_ns: Ns,
+    /// When the devices worked, and why they did not.
+    pub(crate) pace: Pace,
+    /// When the profiler did its own bookkeeping; empty with several ranks, where nobody knows whose it is.
+    pub(crate) profiler: IntervalSet,
     /// The part of the devices' idle time in which a data loader was being waited for.
     pub(crate) loader_ns: Ns,
     /// Launch calls, as the links count them.
@@ -85,8 +95,6 @@ pub(crate) struct Evidence {
     pub(crate) host_work: HostWork,
     /// Single host calls during which the device idled for most of the time, longest first.
     pub(crate) long_calls: Vec<LongCall>,
-    /// The longest gap of a device.
-    pub(crate) largest_gap_ns: Ns,
     /// Part of the wall in which no host thread was in an operator or call. Absent with several ranks, or without host work.
     pub(crate) outside_ns: Option<Ns>,
     /// Communication time by rank, most first. Only with several ranks.
@@ -95,20 +103,24 @@ pub(crate) struct Evidence {
 
 impl Evidence {
     pub(crate) fn gather(tables: &Tables<'_, '_>) -> Self {
-        let mut evidence = Self::default();
-        let busy = evidence.device_side(tables);
+        let mut evidence = Self {
+            pace: Pace::of(tables.index, tables.scope),
+            profiler: profiler_intervals(tables.index.trace()),
+            comm_by_rank: communication_by_rank(tables),
+            ..Self::default()
+        };
+        evidence.device_side(tables);
+        let busy = std::mem::take(&mut evidence.pace.busy);
         evidence.api_side(tables, &busy);
         evidence.host_side(tables, &busy);
-        evidence.comm_by_rank = communication_by_rank(tables);
-        evidence.busy = busy;
+        evidence.pace.busy = busy;
         evidence
     }
 
-    /// Reads activities. Returns when any device of each rank was busy.
-    fn device_side(&mut self, tables: &Tables<'_, '_>) -> Vec<IntervalSet> {
+    /// Reads activities.
+    fn device_side(&mut self, tables: &Tables<'_, '_>) {
         let (index, trace) = (tables.index, tables.index.trace());
         let activities = &trace.activities;
-        let mut by_device: Vec<Vec<u32>> = vec![Vec::new(); trace.devices.len()];
         let mut kernels = Vec::new();
         let graph_launch = names_with(trace, |name| name.contains("GraphLaunch"));
         let mut replayed = vec![false; trace.api_calls.len()];
@@ -117,9 +129,9 @@ impl Evidence {
             if !tables.scope.includes_activity(index, id) {
                 continue;
             }
-            by_device[trace.lanes[activities.lane[row].index()].device.index()].push(row as u32);
             let duration = activities.dur[row].max(Ns::ZERO);
-            if matches!(activities.kind[row], ActivityKind::Kernel | ActivityKind::Other) {
+            let is_kernel = matches!(activities.kind[row], ActivityKind::Kernel | ActivityKind::Other);
+            if is_kernel {
                 kernels.push(duration);
                 if duration < SMALL_KERNEL.ns() {
                     self.small_kernels += 1;
@@ -132,6 +144,7 @@ impl Evidence {
                 && graph_launch[trace.api_calls.name[call.index()].index()]
             {
                 self.replays.activities += 1;
+                self.replays.kernels += u64::from(is_kernel);
                 self.replays.device_ns += duration;
                 self.replays.launches += u64::from(!std::mem::replace(&mut replayed[call.index()], true));
             }
@@ -140,41 +153,8 @@ impl Evidence {
             self.median_kernel_ns = *kernels.select_nth_unstable(middle / 2).1;
         }
         let loader = loader_intervals(tables);
-        let mut busy = vec![Vec::new(); trace.ranks.len().max(1)];
-        for (device, mut rows) in by_device.into_iter().enumerate() {
-            rows.sort_by_key(|&row| activities.start[row as usize]);
-            let idle = self.idle_of_device(tables, &rows);
-            let rank = trace.devices[device].rank as usize;
-            self.loader_ns += loader.get(rank).map_or(Ns::ZERO, |loader| idle.intersection(loader).total());
-            if let Some(busy) = busy.get_mut(rank) {
-                busy.extend(rows.iter().map(|&row| Interval::new(activities.start[row as usize], activities.dur[row as usize])));
-            }
-        }
-        busy.into_iter().map(IntervalSet::from_unsorted).collect()
-    }
-
-    /// The gaps of one device, whose activities are given in order of start. A gap was starved until the work that ends it
-    /// began to be launched.
-    fn idle_of_device(&mut self, tables: &Tables<'_, '_>, rows: &[u32]) -> IntervalSet {
-        let trace = tables.index.trace();
-        let mut idle = Vec::new();
-        let mut end: Option<Ns> = None;
-        for &row in rows {
-            let row = row as usize;
-            let start = trace.activities.start[row];
-            if let Some(end) = end
-                && start > end
-            {
-                idle.push(Interval { start: end, end: start });
-                self.largest_gap_ns = self.largest_gap_ns.max(start - end);
-                if let Some(call) = tables.index.links().call(ActivityId::from_index(row)) {
-                    let launched = trace.api_calls.start[call.index()].min(start);
-                    self.starved_ns += (launched - end).max(Ns::ZERO);
-                }
-            }
-            end = Some(end.map_or(Ns::MIN, |end| end).max(Interval::new(start, trace.activities.dur[row]).end));
-        }
-        IntervalSet::from_unsorted(idle)
+        let waited = |rank: usize, idle: &IntervalSet| loader.get(rank).map_or(Ns::ZERO, |loader| idle.intersection(loader).total());
+        self.loader_ns = self.pace.devices.iter().map(|device| waited(device.rank, &device.idle)).sum();
     }
 
     /// Reads API calls.
@@ -251,30 +231,45 @@ impl Evidence {
 
         // Only calls of this length are worth looking at, and there are few of them.
         let threshold = Ns((wall.get() as f64 * LONG_CALL_SHARE.value) as i64).max(SHORTEST_START_UP.ns());
-        let mut candidates: Vec<(Ns, NodeId)> = Vec::new();
+        let mut candidates: Vec<(Ns, Ns, NodeId)> = Vec::new();
         for node in tree.nodes() {
             let (start, duration) = tree.times(node);
             if duration < threshold || !tables.scope.includes_node(tables.index, node) {
                 continue;
             }
             let name = trace.strings.get(tree.name(node));
-            let own = match tree.row(node) {
-                HostRow::Range(_) => continue,
-                HostRow::Op(_) if waits_or_frames(name) => continue,
-                HostRow::Api(_) if blocks(name) => continue,
-                _ => (duration - child_time[node.index()]).max(Ns::ZERO),
+            let is_judged = match tree.row(node) {
+                HostRow::Range(_) => false,
+                HostRow::Op(_) => !waits_or_frames(name),
+                HostRow::Api(_) => !blocks(name),
             };
+            if !is_judged || duration - child_time[node.index()] < threshold {
+                continue;
+            }
             let rank = trace.thread_rank(tree.thread(node)) as usize;
             let during = IntervalSet::from_unsorted(vec![Interval::new(start, duration)]);
-            let idle = busy.get(rank).map_or(duration, |busy| during.difference(busy).total());
-            if own >= threshold && idle.get() >= duration.get() / 5 * 4 {
-                candidates.push((own, node));
+            let own = own_time(tables, node, &self.profiler);
+            let without_busy = |set: &IntervalSet| busy.get(rank).map_or_else(|| set.total(), |busy| set.difference(busy).total());
+            if own.total() >= threshold && without_busy(&during).get() >= duration.get() / 5 * 4 {
+                candidates.push((own.total(), without_busy(&own), node));
             }
         }
-        candidates.sort_by_key(|&(own, node)| (std::cmp::Reverse(own), node));
+        candidates.sort_by_key(|&(own, _, node)| (std::cmp::Reverse(own), node));
         candidates.truncate(8);
-        self.long_calls = candidates.into_iter().filter_map(|(own, node)| long_call(tables, node, own)).collect();
+        self.long_calls = candidates.into_iter().filter_map(|(own, idle, node)| long_call(tables, node, own, idle)).collect();
     }
+}
+
+/// Time of a host event outside its children and outside the profiler's own bookkeeping.
+fn own_time(tables: &Tables<'_, '_>, node: NodeId, profiler: &IntervalSet) -> IntervalSet {
+    let tree = tables.index.tree();
+    let interval = |node: NodeId| {
+        let (start, duration) = tree.times(node);
+        Interval::new(start, duration)
+    };
+    let children = tree.children(node).map(interval);
+    let own = IntervalSet::from_unsorted(vec![interval(node)]).difference(&IntervalSet::from_unsorted(children.collect()));
+    own.difference(profiler)
 }
 
 /// Ranges are host work too, whatever runs inside them: Python between two operators is what a device most often waits for.
@@ -297,7 +292,9 @@ fn host_work(tables: &Tables<'_, '_>, busy: &[IntervalSet]) -> HostWork {
     }
     let mut work = HostWork::default();
     for ((working, waiting), busy) in working.into_iter().zip(waiting).zip(busy) {
-        let working = IntervalSet::from_unsorted(working).difference(&IntervalSet::from_unsorted(waiting));
+        let waiting = IntervalSet::from_unsorted(waiting);
+        let working = IntervalSet::from_unsorted(working).difference(&waiting);
+        work.waiting += waiting.difference(busy).total();
         work.total += working.total();
         work.idle += working.difference(busy).total();
     }
@@ -305,7 +302,7 @@ fn host_work(tables: &Tables<'_, '_>, busy: &[IntervalSet]) -> HostWork {
 }
 
 /// Describes a long call, if it is unlike the other calls of its name.
-fn long_call(tables: &Tables<'_, '_>, node: NodeId, self_ns: Ns) -> Option<LongCall> {
+fn long_call(tables: &Tables<'_, '_>, node: NodeId, self_ns: Ns, idle_ns: Ns) -> Option<LongCall> {
     let (tree, trace) = (tables.index.tree(), tables.index.trace());
     let name = tree.name(node);
     let others = || tree.nodes().filter(|&other| tree.name(other) == name);
@@ -318,6 +315,7 @@ fn long_call(tables: &Tables<'_, '_>, node: NodeId, self_ns: Ns) -> Option<LongC
     // What is first in a step need not be the first of the run, but other ranks begin on their own.
     let rank = |node: NodeId| trace.thread_rank(tree.thread(node));
     let is_first = others().filter(|&other| rank(other) == rank(node)).filter(alike).all(|other| tree.start(other) >= start);
+    let is_only = others().filter(|&other| rank(other) == rank(node)).nth(1).is_none();
     let calls = durations.len() as u64;
     let middle = durations.len().checked_sub(1)? / 2;
     let median = *durations.select_nth_unstable(middle).1;
@@ -330,7 +328,9 @@ fn long_call(tables: &Tables<'_, '_>, node: NodeId, self_ns: Ns) -> Option<LongC
         name: text(name),
         inside: inside.map(|op| text(tree.name(op))),
         self_ns,
+        idle_ns,
         calls,
+        is_only,
         is_first,
         thread: tree.thread(node),
         interval,

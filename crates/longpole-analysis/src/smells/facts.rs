@@ -1,12 +1,14 @@
 //! What the smells judge: the tables, the evidence, and covers of host and device time.
 
-use longpole_trace::{ActivityId, Interval, IntervalSet, Ns, RangeId, StrId, ThreadId, Trace};
+use longpole_trace::{ActivityId, Interval, IntervalSet, Ns, StrId, ThreadId, Trace};
 
 use super::{Ceiling, Evidence};
+use crate::host_pace::HostPace;
 use crate::index::Owner;
-use crate::ranges::is_users;
+use crate::phrases::{percent, percent_of};
+use crate::steps::Steps;
 use crate::totals::DeviceTotals;
-use crate::triage::Tables;
+use crate::triage::{Calibration, Tables};
 use crate::vendor;
 
 /// Everything a smell may look at.
@@ -24,8 +26,41 @@ pub(crate) struct Facts<'a, 't> {
     pub(crate) steps: Option<Steps>,
     /// Whether the device is AMD's.
     pub(crate) is_amd: bool,
+    /// Idle time for want of launches, once the run is warm.
+    pub(crate) host_pace: HostPace,
+    /// A step timed without the profiler, if there is one to compare with.
+    pub(crate) calibration: Option<Calibration>,
+    /// What is left of idle time and wall without the profiler, if the time given can be that of the step.
+    pub(crate) plain: Option<Plain>,
     /// Ranks in scope.
     ranks: usize,
+}
+
+/// The run without the profiler, as far as a timed step tells: device work takes as long, and idle time shrinks everywhere as it does
+/// in the step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plain {
+    /// The part of idle time that is left, 0..1.
+    pub(crate) idle_left: f64,
+    /// The wall that is left, the mean over devices.
+    wall: Ns,
+    /// Idle time in it.
+    idle: Ns,
+}
+
+impl Plain {
+    fn of(calibration: &Calibration, tables: &Tables<'_, '_>) -> Option<Self> {
+        let idle_left = calibration.idle_left()?;
+        let totals = tables.totals;
+        let busy = Ns(totals.gpu_busy_ns?.get() / totals.devices.len().max(1) as i64);
+        let idle = Ns(((totals.wall_ns - busy).get() as f64 * idle_left) as i64).max(Ns::ZERO);
+        Some(Self { idle_left, wall: busy + idle, idle })
+    }
+
+    /// What is left of idle time.
+    pub(crate) fn left(self, idle: Ns) -> Ns {
+        Ns((idle.get() as f64 * self.idle_left) as i64)
+    }
 }
 
 /// Host calls of one kind.
@@ -53,8 +88,11 @@ pub(crate) struct Work {
 }
 
 impl<'a, 't> Facts<'a, 't> {
-    pub(crate) fn new(tables: &'a Tables<'a, 't>, evidence: &'a Evidence) -> Self {
+    pub(crate) fn new(tables: &'a Tables<'a, 't>, evidence: &'a Evidence, unprofiled_step: Option<Ns>) -> Self {
         let totals = tables.totals;
+        let steps = Steps::find(tables.index, tables.scope);
+        let timed = unprofiled_step.zip(steps.as_ref());
+        let calibration = timed.and_then(|(unprofiled, steps)| Calibration::of(tables, evidence, steps, unprofiled));
         Self {
             tables,
             evidence,
@@ -62,7 +100,10 @@ impl<'a, 't> Facts<'a, 't> {
             busy: totals.gpu_busy_ns.unwrap_or_default(),
             span: totals.gpu_span_ns().unwrap_or_default(),
             device_time: tables.ops.self_cuda_total_ns.unwrap_or_default(),
-            steps: Steps::find(tables),
+            host_pace: HostPace::of(&evidence.pace, steps.as_ref(), &evidence.profiler),
+            steps,
+            plain: calibration.as_ref().and_then(|calibration| Plain::of(calibration, tables)),
+            calibration,
             ranks: tables.scope.ranks(tables.index.trace()).len(),
             is_amd: vendor::is_amd(tables.index.trace()),
         }
@@ -82,14 +123,30 @@ impl<'a, 't> Facts<'a, 't> {
         vendor::graphs(self.is_amd)
     }
 
+    /// A name cut to fit into a sentence, if names are cut.
+    pub(crate) fn clip(&self, name: &str) -> String {
+        self.tables.clip(name)
+    }
+
+    /// The same for a kernel's short name.
+    pub(crate) fn clip_kernel(&self, name: &str) -> String {
+        self.tables.clip_kernel(name)
+    }
+
     fn share(&self, time: Ns, parts: usize) -> Option<f64> {
-        let whole = self.wall.get() as f64 * parts.max(1) as f64;
-        (whole > 0.0).then(|| (time.get() as f64 / whole).clamp(0.0, 1.0))
+        share_of(time, self.wall, parts)
     }
 
     fn ceiling(&self, time: Ns, parts: usize) -> Option<Ceiling> {
         let win_fraction = self.share(time, parts)?;
-        Some(Ceiling { win_ns: Ns(time.get() / parts.max(1) as i64).min(self.wall), win_fraction })
+        Some(Ceiling { win_ns: Ns(time.get() / parts.max(1) as i64).min(self.wall), win_fraction, is_calibrated: false })
+    }
+
+    /// The same of the wall without the profiler, where that is known.
+    fn plain_ceiling(&self, time: Ns, parts: usize) -> Option<Ceiling> {
+        let Some(plain) = self.plain else { return self.ceiling(time, parts) };
+        let win_fraction = share_of(time, plain.wall, parts)?;
+        Some(Ceiling { win_ns: Ns(time.get() / parts.max(1) as i64).min(plain.wall), win_fraction, is_calibrated: true })
     }
 
     /// The share of the wall that device time covers, the mean over devices.
@@ -102,19 +159,51 @@ impl<'a, 't> Facts<'a, 't> {
         self.share(time, self.ranks)
     }
 
-    /// At most this device time can be won, the mean over devices.
+    /// At most this device work can be won, the mean over devices.
     pub(crate) fn device_ceiling(&self, time: Ns) -> Option<Ceiling> {
-        self.ceiling(time, self.tables.totals.devices.len())
+        self.plain_ceiling(time, self.tables.totals.devices.len())
     }
 
     /// At most this can be won of a part of the totals: that of the device with most of it.
     pub(crate) fn worst_device_ceiling(&self, part: impl Fn(&DeviceTotals) -> Ns) -> Option<Ceiling> {
-        self.ceiling(self.tables.totals.devices.iter().map(part).max()?, 1)
+        self.plain_ceiling(self.tables.totals.devices.iter().map(part).max()?, 1)
     }
 
-    /// At most this host time can be won, the mean over ranks.
+    /// At most this idle time of devices can be won, the mean over devices: what is left of it without the profiler.
+    pub(crate) fn idle_ceiling(&self, time: Ns) -> Option<Ceiling> {
+        self.device_ceiling(self.plain.map_or(time, |plain| plain.left(time)))
+    }
+
+    /// At most this host time can be won once, the mean over ranks.
     pub(crate) fn host_ceiling(&self, time: Ns) -> Option<Ceiling> {
         self.ceiling(time, self.ranks)
+    }
+
+    /// At most this host time can be won in steps, the mean over ranks: no more than the devices idle without the profiler.
+    pub(crate) fn steady_host_ceiling(&self, time: Ns) -> Option<Ceiling> {
+        let of_all = self.plain.map(|plain| Ns(plain.idle.get().saturating_mul(self.ranks.max(1) as i64)));
+        self.plain_ceiling(of_all.map_or(time, |idle| time.min(idle)), self.ranks)
+    }
+
+    /// How busy devices are in their span, for a sentence. Of a step that was timed without the profiler it is known that this is not all.
+    pub(crate) fn busy_of_span(&self) -> Option<String> {
+        let profiled = if self.plain.is_some() { " under the profiler" } else { "" };
+        Some(format!("{} of its span{profiled}", percent(self.busy, self.span)?))
+    }
+
+    /// How much devices idle without the profiler, said after what was seen under it.
+    pub(crate) fn unprofiled_idle(&self) -> String {
+        let calibration = self.calibration.as_ref().filter(|_| self.plain.is_some());
+        let said = calibration.and_then(|calibration| {
+            let idle = percent_of(1.0 - calibration.busy_fraction?);
+            Some(format!("; without the profiler the GPU idles {idle} of a {}", self.clip(&calibration.step)))
+        });
+        said.unwrap_or_default()
+    }
+
+    /// How many ranks are in scope.
+    pub(crate) fn ranks_in_scope(&self) -> usize {
+        self.ranks.max(1)
     }
 
     /// Whether anything is known of a device; without, nobody can say that it idled.
@@ -137,9 +226,9 @@ impl<'a, 't> Facts<'a, 't> {
         self.has_device().then_some(calls.idle)
     }
 
-    /// Idle time of the devices inside their spans.
+    /// Time of the devices inside their spans in which they ran nothing, from outside the scope neither.
     pub(crate) fn idle(&self) -> Ns {
-        self.span - self.busy
+        self.tables.totals.gpu_idle_ns.unwrap_or_default()
     }
 
     /// Host intervals as a cover, given as (thread, interval).
@@ -157,7 +246,7 @@ impl<'a, 't> Facts<'a, 't> {
         found.by_rank = by_rank.into_iter().map(IntervalSet::from_unsorted).collect();
         for (rank, set) in found.by_rank.iter().enumerate() {
             found.total += set.total();
-            found.idle += self.evidence.busy.get(rank).map_or(set.total(), |busy| set.difference(busy).total());
+            found.idle += self.evidence.pace.busy.get(rank).map_or(set.total(), |busy| set.difference(busy).total());
         }
         found
     }
@@ -200,11 +289,11 @@ impl<'a, 't> Facts<'a, 't> {
         let mut other = own.clone();
         for row in 0..trace.activities.len() {
             let id = ActivityId::from_index(row);
-            if self.tables.scope.includes_activity(index, id) {
-                let device = trace.lanes[trace.activities.lane[row].index()].device.index();
-                let side = if holds(row, index.links().owner(id)) { &mut own } else { &mut other };
-                side[device].push(Interval::new(trace.activities.start[row], trace.activities.dur[row]));
-            }
+            let device = trace.lanes[trace.activities.lane[row].index()].device.index();
+            // What runs beside it may be from outside the scope.
+            let is_own = self.tables.scope.includes_activity(index, id) && holds(row, index.links().owner(id));
+            let side = if is_own { &mut own } else { &mut other };
+            side[device].push(Interval::new(trace.activities.start[row], trace.activities.dur[row]));
         }
         let mut work = Work::default();
         for (own, other) in own.into_iter().zip(other) {
@@ -237,81 +326,13 @@ impl<'a, 't> Facts<'a, 't> {
     }
 }
 
-/// Ranges that the framework opens around a part of a step.
-fn is_part_of_a_step(range: &str) -> bool {
-    range.starts_with("enumerate(DataLoader)") || range.starts_with("Optimizer.")
+/// `time` as a share of some walls side by side, 0..1.
+fn share_of(time: Ns, wall: Ns, parts: usize) -> Option<f64> {
+    let whole = wall.get() as f64 * parts.max(1) as f64;
+    (whole > 0.0).then(|| (time.get() as f64 / whole).clamp(0.0, 1.0))
 }
 
 /// Which interned strings satisfy a condition.
 pub(crate) fn names_with(trace: &Trace, holds: impl Fn(&str) -> bool) -> Vec<bool> {
     trace.strings.iter().map(|(_, name)| holds(name)).collect()
-}
-
-/// One instance of a range.
-type Instance = (RangeId, Interval);
-
-/// Instances of the repeated range that stands for a step.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Steps {
-    /// Its name; `ProfilerStep#3` is `ProfilerStep*`.
-    pub(crate) name: String,
-    /// Its thread.
-    pub(crate) thread: ThreadId,
-    /// Its instances in order of time.
-    pub(crate) instances: Vec<(RangeId, Interval)>,
-}
-
-impl Steps {
-    /// Of the ranges of users that repeat on one thread, the one that covers most host time; a range around it that covers about the same
-    /// stands for it, since that is the whole step.
-    fn find(tables: &Tables<'_, '_>) -> Option<Self> {
-        let trace = tables.index.trace();
-        let ranges = &trace.ranges;
-        let mut groups: Vec<(&str, ThreadId, Vec<Instance>)> = Vec::new();
-        let mut known = hashbrown::HashMap::<(&str, ThreadId), usize, foldhash::fast::FixedState>::default();
-        for row in 0..ranges.len() {
-            let name = trace.strings.get(ranges.name[row]);
-            if !is_users(name) || is_part_of_a_step(name) || !tables.scope.includes_host(trace, ranges.thread[row], ranges.start[row]) {
-                continue;
-            }
-            let name = if name.starts_with("ProfilerStep#") { "ProfilerStep*" } else { name };
-            let at = *known.entry((name, ranges.thread[row])).or_insert(groups.len());
-            if at == groups.len() {
-                groups.push((name, ranges.thread[row], Vec::new()));
-            }
-            groups[at].2.push((RangeId::from_index(row), Interval::new(ranges.start[row], ranges.dur[row])));
-        }
-        let total = |instances: &[(RangeId, Interval)]| instances.iter().map(|(_, interval)| interval.len()).sum::<Ns>();
-        groups.retain(|(_, _, instances)| instances.len() > 1);
-        let most = groups.iter().map(|(_, _, instances)| total(instances)).max()?;
-        let (name, thread, mut instances) = groups
-            .into_iter()
-            .filter(|(_, _, instances)| total(instances).get() >= most.get() / 10 * 9)
-            .min_by_key(|(_, _, instances)| (instances.len(), std::cmp::Reverse(total(instances))))?;
-        instances.sort_by_key(|&(range, interval)| (interval.start, range));
-        Some(Self { name: name.to_owned(), thread, instances })
-    }
-
-    /// Whether a time lies before the second step.
-    pub(crate) fn is_before_second(&self, at: Ns) -> bool {
-        self.instances.get(1).is_some_and(|(_, second)| at < second.start)
-    }
-
-    /// Whether a host event of a thread begins in a step.
-    pub(crate) fn contains(&self, thread: ThreadId, at: Ns) -> bool {
-        thread == self.thread && self.position(at).is_some()
-    }
-
-    /// The step that a time lies in.
-    pub(crate) fn position(&self, at: Ns) -> Option<usize> {
-        let after = self.instances.partition_point(|(_, interval)| interval.start <= at);
-        after.checked_sub(1).filter(|&before| at < self.instances[before].1.end)
-    }
-
-    /// The median duration of the instances given, the lower of two.
-    pub(crate) fn median(instances: &[(RangeId, Interval)]) -> Ns {
-        let mut durations: Vec<Ns> = instances.iter().map(|(_, interval)| interval.len()).collect();
-        durations.sort_unstable();
-        durations.len().checked_sub(1).map_or(Ns::ZERO, |last| durations[last / 2])
-    }
 }

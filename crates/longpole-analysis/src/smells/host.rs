@@ -4,8 +4,9 @@ use longpole_trace::Ns;
 
 use super::thresholds::{STARVED_LISTED, STARVED_SHARE};
 use super::{Facts, Found, SmellKind, Stage};
-use crate::phrases::{clip, counted, fraction, percent, time};
+use crate::phrases::{counted, fraction, percent, time};
 use crate::ranges::{RangeRow, is_users};
+use crate::steps::{Instance, median, median_length};
 
 pub(super) const HOST_BOUND: SmellKind = SmellKind {
     code: "host_bound",
@@ -13,21 +14,29 @@ pub(super) const HOST_BOUND: SmellKind = SmellKind {
     lead_in: "host-bound: ",
     meaning: "The device idles because its next work has not been launched yet: Python, dispatch and launch calls take longer than the kernels they launch.",
     detection: "For at least {STARVED_LISTED} of the device span the device idles and the call that launches its next work has not begun. It leads from \
-                {STARVED_SHARE}. A graph replay whose kernels were all launched at once is not host-bound, however short they are. Recording slows the \
-                host (1.2 to 3 times in our own measurements of decoding): calibrate with --unprofiled-step-ms.",
-    ceiling: "idle time inside the device span in which the next work was not launched yet",
+                {STARVED_SHARE}. A cold first step is left out (cold_first_step has it). A graph replay whose kernels were all launched at once is not host-bound, however short they are. Recording slows the \
+                host (1.2 to 3 times in our own measurements of decoding): with --unprofiled-step-ms the idle time that is left without the profiler decides.",
+    ceiling: "idle time inside the device span in which the next work was not launched yet; with --unprofiled-step-ms the part of it that is left \
+              without the profiler",
     fix: "CUDA or HIP graphs (torch.compile(mode=\"reduce-overhead\") or torch.cuda.graph) for steps of fixed shape; torch.compile to fuse; larger batches; \
           fewer, larger operators; less Python per step.",
     find: host_bound,
 };
 
 fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
-    let starved = facts.evidence.starved_ns;
+    let pace = facts.host_pace;
     // Without operators nobody can say what the host does.
-    if !STARVED_LISTED.is_met(starved, facts.span) || facts.tables.totals.host_ops == 0 {
+    if !STARVED_LISTED.is_met(pace.starved, pace.span) || facts.tables.totals.host_ops == 0 {
         return None;
     }
-    let share = percent(starved, facts.span)?;
+    let plain = unprofiled(facts);
+    let (starved, span) = plain.unwrap_or((pace.starved, pace.span));
+    if !STARVED_LISTED.is_met(starved, span) {
+        return None;
+    }
+    let calibrated = if plain.is_some() { format!(" ({} without the profiler)", percent(starved, span)?) } else { String::new() };
+    let without_first = facts.steps.as_ref().filter(|_| pace.is_without_first);
+    let without_first = without_first.map_or_else(String::new, |steps| format!(", the cold first {} left out", facts.clip(&steps.name)));
     let fix = if facts.evidence.replays.device_ns.get() > facts.busy.get() / 2 {
         "launch the next graph before the last one ends".to_owned()
     } else if facts.tables.ops.rows.iter().any(|row| row.name.starts_with("Torch-Compiled Region")) {
@@ -35,48 +44,100 @@ fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
     } else {
         format!("try {} or torch.compile", facts.graphs())
     };
+    let typical = typical(facts);
     // Recording slows the host down, more so with stacks: host times are not those of a plain run.
     let profiler = if facts.trace().recorded.stacks { "profiler and stacks included" } else { "profiler included" };
-    let range = host_bound_range(facts);
-    let subject = range.and_then(|row| {
-        let calls = i64::try_from(row.calls).ok().filter(|&calls| calls > 0)?;
-        Some(format!(
-            "one {} costs {} of host ({profiler}) for {} of GPU in {}",
-            clip(&row.name),
-            time(Ns(row.cpu_ns.get() / calls)),
-            time(Ns(row.gpu_busy_ns?.get() / calls)),
-            counted(row.kernels / row.calls, "kernel")
-        ))
-    });
-    let subject = subject.unwrap_or_else(|| {
-        let launches = counted(facts.tables.totals.launches, "launch");
-        format!("{launches} in {} ({profiler}) for {} of GPU", time(facts.span), time(facts.busy))
-    });
+    let subject = typical.as_ref().map_or_else(
+        || {
+            // Of a part of the span the launches are not counted.
+            let launches = counted(facts.tables.totals.launches, "launch");
+            let launches = if pace.is_without_first { String::new() } else { format!("{launches} in ") };
+            format!("{launches}{} ({profiler}) for {} of GPU", time(pace.span), time(pace.busy))
+        },
+        |Typical { name, calls, host, busy, kernels }| {
+            let median = if *calls > 2 { " on the median" } else { "" };
+            format!(
+                "one {} costs {} of host{median} ({profiler}) for {} of GPU in {}",
+                facts.clip(name),
+                time(*host),
+                time(*busy),
+                counted(*kernels, "kernel")
+            )
+        },
+    );
     Some(
         Found::new(
-            range.map_or("the host", |row| row.name.as_str()),
-            format!("the GPU waits for work {share} of its span; {subject}"),
+            typical.as_ref().map_or("the host", |typical| typical.name),
+            format!("the GPU waits for work {} of its span{calibrated}{without_first}; {subject}", percent(pace.starved, pace.span)?),
             format!("{fix}, then measure busy/span"),
         )
-        .covering(facts.device_share(starved))
-        .at_most(facts.device_ceiling(starved))
-        .fact("starved_ns", starved)
-        .fact("starved_of_span_fraction", fraction(starved, facts.span))
+        .covering(facts.device_share(pace.starved))
+        .at_most(facts.idle_ceiling(pace.starved))
+        .fact("starved_ns", pace.starved)
+        .fact("starved_of_span_fraction", fraction(pace.starved, pace.span))
+        .fact("starved_of_unprofiled_span_fraction", plain.map(|(starved, span)| fraction(starved, span)))
+        .fact("cold_first_step_left_out", if pace.is_without_first { "yes" } else { "no" })
         .fact("gpu_busy_ns", facts.busy)
         .fact("gpu_idle_ns", facts.idle())
         .fact("launches", facts.tables.totals.launches)
-        .fact("range", range.map(|row| row.name.as_str()))
-        .fact("range_calls", range.map(|row| row.calls))
-        .fact("range_host_ns", range.map(|row| row.cpu_ns))
-        .fact("range_gpu_busy_ns", range.and_then(|row| row.gpu_busy_ns))
-        .leading(STARVED_SHARE.is_met(starved, facts.span)),
+        .fact("range", typical.as_ref().map(|typical| typical.name))
+        .fact("range_calls", typical.as_ref().map(|typical| typical.calls))
+        .fact("host_per_call_ns", typical.as_ref().map(|typical| typical.host))
+        .fact("gpu_busy_per_call_ns", typical.as_ref().map(|typical| typical.busy))
+        .fact("kernels_per_call", typical.as_ref().map(|typical| typical.kernels))
+        .leading(STARVED_SHARE.is_met(starved, span)),
     )
 }
 
-/// The range in which most host time passes beyond the device time it causes: of those that repeat, if they matter.
-fn host_bound_range<'a>(facts: &Facts<'a, '_>) -> Option<&'a RangeRow> {
-    let matters = |row: &&RangeRow| row.kernels > 0 && is_users(&row.name) && fraction(row.cpu_ns, facts.wall) >= 0.3;
-    let excess = |row: &&RangeRow| row.cpu_ns - row.gpu_busy_ns.unwrap_or_default();
-    let rows = || facts.tables.ranges.iter().filter(matters);
-    rows().filter(|row| row.calls > 1).max_by_key(excess).or_else(|| rows().max_by_key(excess))
+/// Time without launches, and the span, that a timed step leaves of what was recorded: the rest is the profiler's.
+fn unprofiled(facts: &Facts<'_, '_>) -> Option<(Ns, Ns)> {
+    let pace = facts.host_pace;
+    facts.plain.map(|plain| (plain.left(pace.starved), pace.busy + plain.left(pace.span - pace.busy)))
+}
+
+/// Whether a run that looks host-bound is not so without the profiler, as a timed step has it.
+pub(crate) fn is_profilers(facts: &Facts<'_, '_>) -> bool {
+    let pace = facts.host_pace;
+    let is_met = |(starved, span): (Ns, Ns)| STARVED_LISTED.is_met(starved, span);
+    facts.tables.totals.host_ops > 0 && is_met((pace.starved, pace.span)) && unprofiled(facts).is_some_and(|plain| !is_met(plain))
+}
+
+/// What one instance of a range costs, on the median of each.
+struct Typical<'a> {
+    name: &'a str,
+    calls: u64,
+    host: Ns,
+    busy: Ns,
+    kernels: u64,
+}
+
+/// The step, if it takes longer on the host than on the device; else the range in which most host time passes beyond the device time it causes.
+fn typical<'a>(facts: &'a Facts<'_, '_>) -> Option<Typical<'a>> {
+    let steps = facts.steps.as_ref().and_then(|steps| {
+        let instances = steps.steady(&facts.evidence.profiler);
+        let work = |&(range, _): &Instance| facts.tables.range_work.get(range.index()).copied().unwrap_or_default();
+        let kernels = median(instances.iter().map(|instance| work(instance).kernels)).filter(|&kernels| kernels > 0)?;
+        Some(Typical {
+            name: &steps.name,
+            calls: instances.len() as u64,
+            host: median_length(&instances),
+            busy: median(instances.iter().map(|instance| work(instance).busy_ns.unwrap_or_default()))?,
+            kernels,
+        })
+        .filter(|step| step.host > step.busy)
+    });
+    steps.or_else(|| {
+        let is_step = |row: &RangeRow| facts.steps.as_ref().is_some_and(|steps| steps.name == row.name);
+        let matters = |row: &&RangeRow| row.kernels > 0 && is_users(&row.name) && !is_step(row) && fraction(row.cpu_ns, facts.wall) >= 0.3;
+        let excess = |row: &&RangeRow| row.cpu_ns - row.gpu_busy_ns.unwrap_or_default();
+        let row = facts.tables.ranges.iter().filter(matters).max_by_key(excess)?;
+        let calls = i64::try_from(row.calls).ok().filter(|&calls| calls > 0)?;
+        Some(Typical {
+            name: &row.name,
+            calls: 1,
+            host: Ns(row.cpu_ns.get() / calls),
+            busy: Ns(row.gpu_busy_ns?.get() / calls),
+            kernels: row.kernels / row.calls,
+        })
+    })
 }

@@ -7,7 +7,7 @@ use super::thresholds::{KERNEL_SHARE, MANY_KERNELS, SMALL_KERNEL, SMALL_SHARE};
 use super::{Facts, Found, SmellKind, Stage};
 use crate::families::Family;
 use crate::kernels::KernelRow;
-use crate::phrases::{clip_kernel, counted, fraction, percent, time};
+use crate::phrases::{count, counted, fraction, percent, time};
 
 pub(super) const MANY_TINY_KERNELS: SmellKind = SmellKind {
     code: "many_tiny_kernels",
@@ -54,10 +54,13 @@ fn many_tiny_kernels(facts: &Facts<'_, '_>) -> Option<Found> {
         return None;
     }
     let replays = &evidence.replays;
-    let launched = if replays.device_ns.get() > kernel_time.get() / 2 {
-        format!(" from {}", counted(replays.launches, "graph replay"))
-    } else {
+    let from = counted(replays.launches, "graph replay");
+    let launched = if replays.device_ns.get() <= kernel_time.get() / 2 {
         String::new()
+    } else if replays.kernels == totals.kernels {
+        format!(" from {from}")
+    } else {
+        format!(" ({} of them from {from})", count(replays.kernels))
     };
     let family = small_family(facts).map(Family::name);
     let small = facts.work(|row, _| {
@@ -65,11 +68,11 @@ fn many_tiny_kernels(facts: &Facts<'_, '_>) -> Option<Found> {
             && !matches!(trace.activities.kind[row], longpole_trace::ActivityKind::Memcpy | longpole_trace::ActivityKind::Memset)
     });
     let summary = format!(
-        "{}{launched}, median {}; those under 5 us take {} of kernel time, the GPU is busy {} of its span",
+        "{}{launched}, median {}; those under 5 us take {} of kernel time, the GPU is busy {}",
         counted(totals.kernels, "kernel"),
         time(evidence.median_kernel_ns),
         percent(evidence.small_kernels_ns, kernel_time)?,
-        percent(facts.busy, facts.span)?
+        facts.busy_of_span()?
     );
     let next = format!("fuse{} neighbours, then count kernels per step", family.map_or_else(String::new, |family| format!(" {family}")));
     Some(
@@ -83,6 +86,7 @@ fn many_tiny_kernels(facts: &Facts<'_, '_>) -> Option<Found> {
             .fact("median_ns", evidence.median_kernel_ns)
             .fact("graph_replays", replays.launches)
             .fact("graph_replay_activities", replays.activities)
+            .fact("graph_replay_kernels", replays.kernels)
             .leading(true),
     )
 }
@@ -107,7 +111,7 @@ fn one_kernel(facts: &Facts<'_, '_>) -> Option<Found> {
     let work = facts.kernel_work(&row.name);
     let summary = format!(
         "{} ({}) takes {} of GPU time, {} at a median of {}",
-        clip_kernel(&row.short_name),
+        facts.clip_kernel(&row.short_name),
         row.family.name(),
         percent(row.cuda_ns, facts.device_time)?,
         counted(row.calls, "call"),
@@ -136,11 +140,11 @@ fn top_family(facts: &Facts<'_, '_>) -> Option<Found> {
     let family = facts.tables.families.first()?;
     let kernel = facts.tables.kernels.iter().find(|row| row.family == family.family)?;
     let summary = format!(
-        "the GPU is busy {} of its span; {} takes {} of its time, {} ({}) the most",
-        percent(facts.busy, facts.span)?,
+        "the GPU is busy {}; {} takes {} of its time, {} ({}) the most",
+        facts.busy_of_span()?,
         family.family.name(),
         percent(family.self_cuda_ns, facts.device_time)?,
-        clip_kernel(&kernel.short_name),
+        facts.clip_kernel(&kernel.short_name),
         time(kernel.cuda_ns)
     );
     let work = facts.kernel_work(&kernel.name);

@@ -16,7 +16,7 @@ mod copies;
 mod evidence;
 mod explain;
 mod facts;
-mod host;
+pub(crate) mod host;
 mod kernels;
 mod operators;
 mod profiler;
@@ -32,7 +32,10 @@ use rayon::prelude::*;
 pub(crate) use evidence::Evidence;
 pub use explain::{Explanation, explain, explanations};
 pub(crate) use facts::Facts;
-pub(crate) use thresholds::{CRITICAL_COPY_SHARE, DENSE_SHARE, HOST_ALONE_SHARE, PACKED_SHARE};
+pub(crate) use thresholds::{
+    CAPTURE_SHARE, COLD_STEP_RATIO, CRITICAL_COPY_SHARE, DENSE_SHARE, FEW_ACTIVITIES, HOST_ALONE_SHARE, LAUNCHES_TO_JUDGE, PACKED_SHARE,
+    SHORTEST_START_UP, STARVED_LISTED, STEP_COVERS, STEPS_TO_JUDGE,
+};
 pub use thresholds::{THRESHOLDS, Threshold, Unit};
 
 use crate::phrases::{fine_percent, time};
@@ -100,12 +103,15 @@ pub struct Ceiling {
     pub win_ns: Ns,
     /// The same as a share of the wall.
     pub win_fraction: f64,
+    /// Whether the wall is what is left of it without the profiler, by a step that was timed.
+    pub is_calibrated: bool,
 }
 
 impl Ceiling {
     /// In words: `at most 125.3 ms (59 % of wall)`.
     pub fn in_words(self) -> String {
-        format!("at most {} ({} of wall)", time(self.win_ns), fine_percent(self.win_fraction))
+        let wall = if self.is_calibrated { "the unprofiled wall" } else { "wall" };
+        format!("at most {} ({} of {wall})", time(self.win_ns), fine_percent(self.win_fraction))
     }
 }
 
@@ -304,5 +310,7 @@ fn smell(kind: &SmellKind, found: Found) -> Smell {
     }
 }
 
+#[cfg(test)]
+mod claim_tests;
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use super::{Ceiling, Facts, Found, SmellKind, Stage};
 use crate::families::{Family, FamilyOfName};
 use crate::index::Owner;
 use crate::ops::OpRowKind;
-use crate::phrases::{clip, clip_kernel, count, counted, fraction, percent, time};
+use crate::phrases::{count, counted, fraction, percent, time};
 
 pub(super) const ONE_OPERATOR: SmellKind = SmellKind {
     code: "one_operator",
@@ -101,12 +101,12 @@ fn one_operator(facts: &Facts<'_, '_>) -> Option<Found> {
     let kind = kind(family);
     let next = match kind {
         "memory traffic" => {
-            format!("find who asks for {} (longpole ops --by stack) and drop it, then measure its self CUDA time", clip(&row.name))
+            format!("find who asks for {} (longpole ops --by stack) and drop it, then measure its self CUDA time", facts.clip(&row.name))
         }
         "communication" => "compare the ranks' time in it, then look at the rank with the least".to_owned(),
         _ => format!(
             "profile {} ({}) with {} against its memory or FLOP floor, then measure its self CUDA time",
-            clip_kernel(&kernel.short_name),
+            facts.clip_kernel(&kernel.short_name),
             time(kernel_time),
             facts.kernel_profiler()
         ),
@@ -117,7 +117,7 @@ fn one_operator(facts: &Facts<'_, '_>) -> Option<Found> {
     Some(
         Found::new(
             row.name.as_str(),
-            format!("{} owns {share} of GPU time ({}{aside})", clip(&row.name), counted(row.calls, "call")),
+            format!("{} owns {share} of GPU time ({}{aside})", facts.clip(&row.name), counted(row.calls, "call")),
             next,
         )
         .covering(facts.device_share(work.total))
@@ -149,15 +149,23 @@ fn memory_traffic(facts: &Facts<'_, '_>) -> Option<Found> {
     for owner in rows().flat_map(|row| &row.owners) {
         *sums.entry(&owner.name).or_default() += owner.cuda_ns;
     }
+    // What is measured after is the family that the owner's time is in.
+    let of_owner = |name: &str, family: Family| -> Ns {
+        let owners = rows().filter(|row| row.family == family).flat_map(|row| &row.owners);
+        owners.filter(|owner| owner.name == name).map(|owner| owner.cuda_ns).sum()
+    };
     let mut owners: Vec<(&str, Ns)> = sums.into_iter().collect();
     owners.sort_by_key(|&(name, time)| (std::cmp::Reverse(time), name));
     let (owner, owner_time) = *owners.first()?;
+    let is_copied = of_owner(owner, Family::CopyCast) >= of_owner(owner, Family::GatherScatter);
+    let family = if is_copied { Family::CopyCast } else { Family::GatherScatter };
+    let metric = family.name();
     let trace = facts.trace();
     let mut families = FamilyOfName::new(trace);
     let is_moved: Vec<bool> = (0..trace.activities.len()).map(|row| moves(families.get(trace, row))).collect();
     let work = facts.work(|row, _| is_moved[row]);
     let names: Vec<String> =
-        owners.iter().take(3).map(|&(name, time)| format!("{} {}", clip(name), percent(time, moved).unwrap_or_default())).collect();
+        owners.iter().take(3).map(|&(name, time)| format!("{} {}", facts.clip(name), percent(time, moved).unwrap_or_default())).collect();
     Some(
         Found::new(
             owner,
@@ -169,10 +177,11 @@ fn memory_traffic(facts: &Facts<'_, '_>) -> Option<Found> {
                 names.join(", ")
             ),
             if owner.starts_with("(no operator)") {
-                let kernel = rows().next().map(|row| clip_kernel(&row.short_name)).unwrap_or_default();
-                format!("find the operator of {kernel} in an eager run and drop or fuse it, then measure copy/cast time")
+                let of_family = rows().find(|row| row.family == family && row.owners.iter().any(|other| other.name == owner));
+                let kernel = of_family.map(|row| facts.clip_kernel(&row.short_name)).unwrap_or_default();
+                format!("find the operator of {kernel} in an eager run and drop or fuse it, then measure {metric} time")
             } else {
-                format!("drop or fuse the data movement of {}, then measure copy/cast time", clip(owner))
+                format!("drop or fuse the data movement of {}, then measure {metric} time", facts.clip(owner))
             },
         )
         .covering(facts.device_share(work.total))
@@ -181,7 +190,8 @@ fn memory_traffic(facts: &Facts<'_, '_>) -> Option<Found> {
         .fact("cuda_ns", moved)
         .fact("of_device_time_fraction", fraction(moved, facts.device_time))
         .fact("largest_owner", owner)
-        .fact("largest_owner_ns", owner_time),
+        .fact("largest_owner_ns", owner_time)
+        .fact("largest_owner_family", metric),
     )
 }
 
@@ -203,19 +213,23 @@ fn many_cheap_calls(facts: &Facts<'_, '_>) -> Option<Found> {
     let work = device.map_or_else(String::new, |ns| format!(" for {} of GPU", time(ns)));
     let summary = format!(
         "{} is called {} times: {} of host, {} a call{work}",
-        clip(&row.name),
+        facts.clip(&row.name),
         count(row.calls),
         time(calls.total),
         time(Ns(calls.total.get() / row.calls as i64))
     );
     Some(
-        Found::new(row.name.as_str(), summary, format!("batch or fuse the calls of {}, then count its calls per step", clip(&row.name)))
-            .covering(facts.host_share(calls.total))
-            .at_most(facts.host_ceiling(calls.idle))
-            .fact("calls", row.calls)
-            .fact("calls_per_step", facts.per_step(&calls))
-            .fact("host_ns", calls.total)
-            .fact("gpu_idle_during_ns", facts.idle_part(&calls))
-            .fact("cuda_ns", row.cuda_ns),
+        Found::new(
+            row.name.as_str(),
+            summary,
+            format!("batch or fuse the calls of {}, then count its calls per step", facts.clip(&row.name)),
+        )
+        .covering(facts.host_share(calls.total))
+        .at_most(facts.steady_host_ceiling(calls.idle))
+        .fact("calls", row.calls)
+        .fact("calls_per_step", facts.per_step(&calls))
+        .fact("host_ns", calls.total)
+        .fact("gpu_idle_during_ns", facts.idle_part(&calls))
+        .fact("cuda_ns", row.cuda_ns),
     )
 }

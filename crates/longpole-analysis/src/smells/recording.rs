@@ -5,7 +5,7 @@ use longpole_trace::Ns;
 use super::thresholds::{CAPTURE_SHARE, FEW_ACTIVITIES, LAUNCHES_TO_JUDGE, MISSING_SHARE, UNNAMED_CALLS};
 use super::{Facts, Found, SmellKind, Stage};
 use crate::ops::OpRow;
-use crate::phrases::{clip, clip_kernel, count, counted, percent, time};
+use crate::phrases::{count, counted, percent, time};
 use crate::ranges::is_users;
 
 const NO_CEILING: &str = "none: recording again wins knowledge, not time";
@@ -165,7 +165,7 @@ fn record_cuda(facts: &Facts<'_, '_>) -> Option<Found> {
     } else {
         let top = top_host_row(facts).map_or_else(String::new, |(row, time)| {
             let share = percent(time, facts.wall).unwrap_or_default();
-            format!("; if the CPU does the work, {} is {share} of the wall", clip(&row.name))
+            format!("; if the CPU does the work, {} is {share} of the wall", facts.clip(&row.name))
         });
         Found::new(
             "device activity",
@@ -252,7 +252,7 @@ fn record_cpu(facts: &Facts<'_, '_>) -> Option<Found> {
         format!(
             "no operators: who launches what cannot be known; the GPU is busy {} of its span, {} ({}) is {} of its time",
             percent(facts.busy, facts.span)?,
-            clip_kernel(&top.short_name),
+            facts.clip_kernel(&top.short_name),
             top.family.name(),
             percent(top.cuda_ns, facts.device_time)?
         ),

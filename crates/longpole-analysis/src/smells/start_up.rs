@@ -6,17 +6,17 @@ use super::evidence::LongCall;
 use super::facts::names_with;
 use super::thresholds::{COLD_SHARE, LOADING_SHARE};
 use super::{Facts, Found, SmellKind, Stage};
-use crate::phrases::{clip, count, counted, fine_percent, time};
+use crate::phrases::{count, counted, fine_percent, time};
 
 pub(super) const COLD_START: SmellKind = SmellKind {
     code: "cold_start",
     stage: Stage::StartUp,
     lead_in: "warm up first: ",
     meaning: "The first call of something initialises a library, loads code or picks an algorithm, while the device idles. It is start-up, not steady state.",
-    detection: "One host call, the first of its name (in its operator) or before the second step, takes at least {LONG_CALL_SHARE} of the wall and {SHORTEST_START_UP} without its children and without \
-                waiting, while the device idles for four fifths of it, and is {LONG_CALL_RATIO} the median of its name (or the only one). It comes \
-                before other experiments from {COLD_SHARE} of the wall.",
-    ceiling: "the call's own time, children excluded",
+    detection: "One host call, the first of its name (in its operator) or before the second step, takes at least {LONG_CALL_SHARE} of the wall and {SHORTEST_START_UP} without its children, without \
+                waiting and without the profiler's own work, while the device idles for four fifths of it, and is {LONG_CALL_RATIO} the median of its name. An only \
+                call has nothing to be compared with, so it is listed and not called start-up, unless it lies before the second step. It comes before other experiments from {COLD_SHARE} of the wall.",
+    ceiling: "the call's own time in which no device of the rank was busy, children and the profiler's own work excluded",
     fix: "Run a few steps before the profiler starts (schedule(wait=1, warmup=3, active=3)). If start-up itself matters, load and plan ahead: \
           a warm-up request, cached compilation, fewer libraries.",
     find: cold_start,
@@ -28,7 +28,7 @@ pub(super) const STALL: SmellKind = SmellKind {
     lead_in: "one stall first: ",
     meaning: "A single host call in the middle of the run took far longer than the others while the device idled.",
     detection: "As cold_start, for a call that is neither the first of its name nor before the second step, and in no step of slow_steps.",
-    ceiling: "the call's own time, children excluded",
+    ceiling: "the call's own time in which no device of the rank was busy, children and the profiler's own work excluded",
     fix: "Record again: a stall that does not come back was the machine's. One that does is mostly a new shape that is planned or compiled, \
           memory that is returned, or another process.",
     find: stall,
@@ -50,28 +50,36 @@ pub(super) const COMPILE_OR_LOAD: SmellKind = SmellKind {
 };
 
 fn long_call(facts: &Facts<'_, '_>, call: &LongCall) -> Found {
-    let LongCall { name, inside, self_ns, calls, .. } = call;
-    let place = inside.as_ref().map_or_else(String::new, |op| format!(" in {}", clip(op)));
+    let LongCall { name, inside, self_ns, idle_ns, calls, is_only, .. } = call;
+    let place = inside.as_ref().map_or_else(String::new, |op| format!(" in {}", facts.clip(op)));
     let others = if *calls > 1 { format!(" (one of {})", count(*calls)) } else { String::new() };
     let is_cold = is_cold(facts, call);
-    let what = if is_cold { "start-up, not steady state" } else { "not its first call, and after the first step" };
+    let steps = facts.steps.as_ref();
+    let is_early = steps.is_some_and(|steps| steps.is_before_second(call.interval.start));
+    let what = match (is_cold, steps) {
+        (true, _) if *is_only && !is_early => "its only call here, so whether it is start-up cannot be told".to_owned(),
+        (true, _) => "start-up, not steady state".to_owned(),
+        (false, Some(steps)) => format!("not its first call, and after the first {}", facts.clip(&steps.name)),
+        (false, None) => "not its first call".to_owned(),
+    };
     let ranks = if facts.tables.totals.comm_busy_ns.is_some_and(|time| time > Ns::ZERO) { ", then compare ranks" } else { "" };
     let next = if is_cold {
         format!("record later steps{ranks}")
     } else {
         "record again and see whether it comes back, with Python stacks if it does".to_owned()
     };
-    let summary = format!(
-        "one call of {}{place}{others} takes {} of {} wall{}: {what}",
-        clip(name),
-        time(*self_ns),
-        time(facts.wall),
-        facts.with_idle()
-    );
+    let idle = if time(*idle_ns) == time(*self_ns) {
+        facts.with_idle().to_owned()
+    } else {
+        format!(", {} of it{}", time(*idle_ns), facts.with_idle())
+    };
+    let summary =
+        format!("one call of {}{place}{others} takes {} of {} wall{idle}: {what}", facts.clip(name), time(*self_ns), time(facts.wall));
     Found::new(name.as_str(), summary, next)
         .covering(facts.host_share(*self_ns))
-        .at_most(facts.host_ceiling(*self_ns))
+        .at_most(facts.host_ceiling(*idle_ns))
         .fact("self_ns", *self_ns)
+        .fact("gpu_idle_during_ns", facts.has_device().then_some(*idle_ns))
         .fact("calls", *calls)
         .fact("inside", inside.as_deref())
         .leading(COLD_SHARE.is_met(*self_ns, facts.wall))
@@ -121,7 +129,7 @@ fn is_compiler_frame(name: &str) -> bool {
 }
 
 /// The profiler's own word for loading.
-pub(super) fn is_loading_overhead(name: &str) -> bool {
+fn is_loading_overhead(name: &str) -> bool {
     name.contains("Function Loading") || name.contains("Module Loading")
 }
 

@@ -2,21 +2,24 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
-use longpole_trace::{Interval, Ns, RangeId, StrId, ThreadId};
+use longpole_trace::{Interval, IntervalSet, Ns, RangeId, StrId, ThreadId};
 
-use super::facts::Steps;
-use super::thresholds::{CHURN_SHARE, COLD_STEP_RATIO, SHORTEST_START_UP, SLOW_STEP_RATIO, STEPS_TO_JUDGE};
+use super::thresholds::{CHURN_SHARE, COLD_STEP_SHARE, SLOW_STEP_RATIO, STEPS_TO_JUDGE};
 use super::{Facts, Found, SmellKind, Stage};
-use crate::phrases::{clip, count, counted, list, percent, time};
+use crate::families::{Family, FamilyOfName};
+use crate::phrases::{count, counted, list, percent, time};
+use crate::profiler_overhead::is_full_queue;
+use crate::steps::{Steps, median_length};
 
 pub(super) const COLD_FIRST_STEP: SmellKind = SmellKind {
     code: "cold_first_step",
-    stage: Stage::Listed,
-    lead_in: "",
+    stage: Stage::StartUp,
+    lead_in: "warm up first: ",
     meaning: "The first step is much longer than the others: it warms up what the others use.",
-    detection: "The first of at least {STEPS_TO_JUDGE} instances of the repeated range that covers most host time takes {COLD_STEP_RATIO} the median of the \
-                others, and {SHORTEST_START_UP} more.",
-    ceiling: "the first step less the median of the others, at most its time in which no device of the rank was busy",
+    detection: "The first of at least {STEPS_TO_JUDGE} instances of the repeated range that covers most host time, {STEP_COVERS} of the wall or more, takes {COLD_STEP_RATIO} the median of the \
+                others, and {SHORTEST_START_UP} more, without the profiler's own work. It comes before other experiments from {COLD_STEP_SHARE} of the wall.",
+    ceiling: "the first step less the median of the others, at most its time in which no device of the rank was busy or collectives alone ran, which wait \
+              for the other ranks",
     fix: "Leave the first steps out of the recording (schedule(wait=1, warmup=3, active=3)).",
     find: cold_first_step,
 };
@@ -27,7 +30,7 @@ pub(super) const SLOW_STEPS: SmellKind = SmellKind {
     lead_in: "",
     meaning: "Some steps, not the first, take far longer than the others; averages hide them, users feel them.",
     detection: "Of at least {STEPS_TO_JUDGE} instances of the repeated range that covers most host time, some other than the first take {SLOW_STEP_RATIO} the \
-                median. Named is the operator or call whose own time grew most against a step of median length.",
+                median. Named is the operator, call or overhead (a full launch queue, the profiler's own work) whose own time grew most against a step of median length.",
     ceiling: "the slow steps less the median, summed, at most their time in which no device of the rank was busy",
     fix: "Look at the operator that took the time: a new shape that is planned or compiled, memory that is returned, a data loader, garbage \
           collection, another process. Record more steps to see whether it comes back.",
@@ -58,31 +61,53 @@ fn is_times(time: Ns, ratio: super::Threshold, median: Ns) -> bool {
 }
 
 fn cold_first_step(facts: &Facts<'_, '_>) -> Option<Found> {
-    let steps = judged(facts)?;
-    let (first, others) = steps.instances.split_first()?;
-    let (took, median) = (first.1.len(), Steps::median(others));
-    let excess = took - median;
-    if !is_times(took, COLD_STEP_RATIO, median) || excess < SHORTEST_START_UP.ns() {
-        return None;
-    }
-    let idle = facts.cover(std::iter::once((steps.thread, first.1))).idle;
+    let steps = facts.steps.as_ref()?;
+    let cold = Steps::cold_first(&steps.instances, &facts.evidence.profiler)?;
+    let working = working_during(facts, facts.trace().thread_rank(steps.thread), cold.interval);
+    let profiler = if cold.profiler > Ns::ZERO { format!(" ({} of it the profiler's own)", time(cold.profiler)) } else { String::new() };
+    let summary = format!(
+        "the first {} takes {}{profiler}, the median of the other {} {}",
+        facts.clip(&steps.name),
+        time(cold.interval.len()),
+        steps.instances.len() - 1,
+        time(cold.median)
+    );
+    let win = cold.excess.min(cold.interval.len() - cold.profiler - working).max(Ns::ZERO);
+    // Steps that run at the same time on other ranks are one step of the run.
+    let ceiling = facts.host_ceiling(Ns(win.get().saturating_mul(facts.ranks_in_scope() as i64)));
+    let leads = ceiling.is_some_and(|ceiling| COLD_STEP_SHARE.is_met(ceiling.win_ns, facts.wall));
     Some(
         Found::new(
             steps.name.as_str(),
-            format!("the first {} takes {}, the median of the other {} {}", clip(&steps.name), time(took), others.len(), time(median)),
-            "leave it out: record after a warm-up, then compare first and median again",
+            summary,
+            "warm up before the profiler starts and record again, then compare first and median again",
         )
-        .covering(facts.host_share(excess))
-        .at_most(facts.host_ceiling(excess.min(idle)))
-        .fact("first_ns", took)
-        .fact("median_of_others_ns", median)
-        .fact("steps", steps.instances.len() as u64),
+        .covering(facts.host_share(Ns(cold.excess.get().saturating_mul(facts.ranks_in_scope() as i64))))
+        .at_most(ceiling)
+        .fact("first_ns", cold.interval.len())
+        .fact("profiler_ns", cold.profiler)
+        .fact("median_of_others_ns", cold.median)
+        .fact("steps", steps.instances.len() as u64)
+        .leading(leads),
     )
+}
+
+/// The part of an interval in which a device of the rank ran more than collectives, which mostly wait; whoever launched it.
+fn working_during(facts: &Facts<'_, '_>, rank: u32, during: Interval) -> Ns {
+    let trace = facts.trace();
+    let activities = &trace.activities;
+    let mut families = FamilyOfName::new(trace);
+    let working = (0..activities.len())
+        .filter(|&row| activities.start[row] < during.end && activities.end(row) > during.start)
+        .filter(|&row| trace.lane_rank(activities.lane[row]) == rank && families.get(trace, row) != Family::Communication)
+        .map(|row| Interval::new(activities.start[row], activities.dur[row]))
+        .collect();
+    IntervalSet::from_unsorted(vec![during]).intersection(&IntervalSet::from_unsorted(working)).total()
 }
 
 /// The steps that are slow: position, instance.
 fn slow(steps: &Steps) -> Vec<(usize, RangeId, Interval)> {
-    let median = Steps::median(&steps.instances);
+    let median = median_length(&steps.instances);
     let all = steps.instances.iter().enumerate().skip(1);
     all.filter(|(_, (_, interval))| is_times(interval.len(), SLOW_STEP_RATIO, median))
         .map(|(at, &(range, interval))| (at, range, interval))
@@ -95,11 +120,16 @@ pub(super) fn is_in_slow_step(facts: &Facts<'_, '_>, thread: ThreadId, at: Ns) -
     slow(steps).iter().any(|(_, _, interval)| interval.start <= at && at < interval.end)
 }
 
-/// The own time of each operator, call and inner range in a step.
+/// The own time of each operator, call and inner range in a step. What the profiler notes as overhead is taken out of the event it lies in and
+/// stands under its own name, be it the profiler's bookkeeping or a wait for room in the launch queue.
 fn own_times(facts: &Facts<'_, '_>, range: RangeId) -> HashMap<StrId, Ns, FixedState> {
     let tree = facts.tables.index.tree();
     let mut own: HashMap<StrId, Ns, FixedState> = HashMap::default();
     let Some(root) = tree.range_node(range) else { return own };
+    let interval = |node| {
+        let (start, duration) = tree.times(node);
+        Interval::new(start, duration)
+    };
     for node in tree.subtree(root) {
         let duration = tree.times(node).1;
         *own.entry(tree.name(node)).or_default() += duration;
@@ -107,7 +137,34 @@ fn own_times(facts: &Facts<'_, '_>, range: RangeId) -> HashMap<StrId, Ns, FixedS
             *own.entry(tree.name(parent)).or_default() -= duration;
         }
     }
+    let overheads = &facts.trace().overheads;
+    // Overhead names no rank; with several nobody knows in whose step it lies.
+    let rows = if facts.trace().ranks.len() > 1 { 0 } else { overheads.len() };
+    let within = interval(root);
+    for row in (0..rows).filter(|&row| within.start <= overheads.start[row] && overheads.start[row] < within.end) {
+        let start = overheads.start[row];
+        let holds = |&node: &_| interval(node).start <= start && start < interval(node).end;
+        // Depth first, the last that holds it is the innermost.
+        let Some(around) = tree.subtree(root).filter(holds).last() else { continue };
+        let inside = Interval { start, end: Interval::new(start, overheads.dur[row]).end.min(interval(around).end) }.len();
+        *own.entry(tree.name(around)).or_default() -= inside;
+        *own.entry(overheads.name[row]).or_default() += inside;
+    }
     own
+}
+
+/// A name of [`own_times`] for a sentence.
+fn culprit_text(facts: &Facts<'_, '_>, name: StrId) -> String {
+    let text = facts.trace().strings.get(name);
+    match (is_overhead(facts, name), is_full_queue(text)) {
+        (true, true) => format!("waiting for room in the launch queue ({})", facts.clip(text)),
+        (true, false) => format!("the profiler or driver itself ({})", facts.clip(text)),
+        (false, _) => facts.clip(text),
+    }
+}
+
+fn is_overhead(facts: &Facts<'_, '_>, name: StrId) -> bool {
+    facts.trace().overheads.name.contains(&name)
 }
 
 fn slow_steps(facts: &Facts<'_, '_>) -> Option<Found> {
@@ -116,7 +173,7 @@ fn slow_steps(facts: &Facts<'_, '_>) -> Option<Found> {
     if slow.is_empty() {
         return None;
     }
-    let median = Steps::median(&steps.instances);
+    let median = median_length(&steps.instances);
     let typical = steps.instances.iter().find(|(_, interval)| interval.len() == median)?.0;
     let usual = own_times(facts, typical);
     let strings = &facts.trace().strings;
@@ -129,7 +186,7 @@ fn slow_steps(facts: &Facts<'_, '_>) -> Option<Found> {
         let known = culprits.entry(name).or_default();
         *known = (known.0 + 1, known.1 + grew);
         let head = format!("{} #{at}", steps.name);
-        each.push(format!("{head}: {}, of which {} more in {}", time(interval.len()), time(grew), strings.get(name)));
+        each.push(format!("{head}: {}, of which {} more in {}", time(interval.len()), time(grew), culprit_text(facts, name)));
     }
     let (culprit, grew) =
         culprits.iter().map(|(&name, &(_, grew))| (grew, std::cmp::Reverse(name))).max().map(|(grew, name)| (name.0, grew))?;
@@ -137,17 +194,26 @@ fn slow_steps(facts: &Facts<'_, '_>) -> Option<Found> {
     let numbers: Vec<String> = slow.iter().map(|(at, _, interval)| format!("#{at} ({})", time(interval.len()))).collect();
     let summary = format!(
         "{} of #0 to #{} against a median of {}; {} took {} of the {} more",
-        list(&format!("{} ", clip(&steps.name)), numbers.into_iter(), 4),
+        list(&format!("{} ", facts.clip(&steps.name)), numbers.into_iter(), 4),
         count(steps.instances.len() as u64 - 1),
         time(median),
-        clip(strings.get(culprit)),
+        culprit_text(facts, culprit),
         percent(grew, excess).unwrap_or_default(),
         time(excess)
     );
     let idle = facts.cover(slow.iter().map(|&(_, _, interval)| (steps.thread, interval))).idle;
     let window =
         slow.iter().max_by_key(|(_, _, interval)| interval.len()).map(|&(_, _, interval)| facts.window(interval)).unwrap_or_default();
-    let next = format!("see what {} does there (longpole ops --time {window}), then record more steps", clip(strings.get(culprit)));
+    let next = match (is_overhead(facts, culprit), is_full_queue(strings.get(culprit))) {
+        (true, true) => {
+            "no harm while the GPU is busy: the host ran ahead as far as it can; record more steps and see whether the GPU idles in them"
+                .to_owned()
+        }
+        (true, false) => "record more steps and see whether the slow ones are others".to_owned(),
+        (false, _) => {
+            format!("see what {} does there (longpole ops --time {window}), then record more steps", facts.clip(strings.get(culprit)))
+        }
+    };
     Some(
         Found::new(steps.name.as_str(), summary, next)
             .covering(facts.host_share(excess))
@@ -208,17 +274,17 @@ fn shape_churn(facts: &Facts<'_, '_>) -> Option<Found> {
     let calls = facts.cover(known.values().flat_map(|of| of.calls.iter().copied()));
     let summary = format!(
         "{} has new input shapes in {} of {} later {} ({}), as have {}",
-        clip(name),
+        facts.clip(name),
         count(subject.fresh_steps),
         count(later),
-        clip(&steps.name),
+        facts.clip(&steps.name),
         counted(subject.fresh, "new shape"),
         counted(known.len() as u64 - 1, "other operator")
     );
     Some(
         Found::new(name, summary, "keep shapes fixed (a preallocated cache, padding to buckets), then count distinct shapes per step")
             .covering(facts.host_share(calls.total))
-            .at_most(facts.host_ceiling(calls.idle))
+            .at_most(facts.steady_host_ceiling(calls.idle))
             .fact("operators", known.len() as u64)
             .fact("new_shapes", subject.fresh)
             .fact("steps_with_new_shapes", subject.fresh_steps)

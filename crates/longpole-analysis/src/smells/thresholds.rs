@@ -84,9 +84,11 @@ thresholds! {
     LONG_CALL_RATIO = Ratio 10.0, "how many times the median of its name a single host call must take";
     COLD_SHARE = Share 0.25, "share of wall from which start-up comes before every other experiment";
     COLD_STEP_RATIO = Ratio 2.0, "how many times the median of the others a first step must take";
+    COLD_STEP_SHARE = Share 0.5, "share of wall that warming up before the recording can win from which a cold first step comes first";
     LOADING_SHARE = Share 0.005, "share of wall taken by compiling, autotuning or loading that is worth a line";
 
     // Steps.
+    STEP_COVERS = Share 0.05, "share of wall that a repeated range covers to stand for a step";
     STEPS_TO_JUDGE = Count 3.0, "instances of a repeated range needed before one of them is unlike the others";
     SLOW_STEP_RATIO = Ratio 1.5, "how many times the median a slow step takes";
     CHURN_SHARE = Share 0.5, "share of later steps that bring a new input shape of an operator";

@@ -4,7 +4,7 @@ use longpole_trace::{IntervalSet, Ns};
 
 use super::thresholds::{COMMUNICATION_LISTED, COMMUNICATION_SHARE, LOADER_LISTED, LOADER_SHARE, SYNC_CALLS, SYNC_SHARE};
 use super::{Facts, Found, SmellKind, Stage};
-use crate::phrases::{clip, counted, fine_percent, fraction, percent, percent_of, time};
+use crate::phrases::{counted, fine_percent, fraction, percent, percent_of, time};
 
 pub(super) const COMMUNICATION: SmellKind = SmellKind {
     code: "communication",
@@ -96,7 +96,7 @@ fn data_loading(facts: &Facts<'_, '_>) -> Option<Found> {
             "add workers, pinned memory and prefetch, then measure idle per step",
         )
         .covering(facts.device_share(waited))
-        .at_most(facts.device_ceiling(waited))
+        .at_most(facts.idle_ceiling(waited))
         .fact("gpu_idle_during_ns", waited)
         .fact("of_span_fraction", share)
         .leading(LOADER_SHARE.is_met(waited, facts.span))
@@ -111,15 +111,15 @@ fn synchronisation(facts: &Facts<'_, '_>) -> Option<Found> {
     }
     // Only idle time between the first and the last work: the wait at the end of a recording is not idle time of the run.
     let (mut idle, mut gaps) = (Ns::ZERO, Ns::ZERO);
-    for (waits, busy) in calls.by_rank.iter().zip(&facts.evidence.busy) {
-        let empty = busy.gaps();
+    for (rank, waits) in calls.by_rank.iter().enumerate() {
+        let empty = facts.evidence.pace.gaps(rank);
         idle += waits.intersection(&empty).total();
         gaps += empty.intervals().iter().filter(|gap| covers(waits, gap.start)).map(|gap| gap.len()).sum();
     }
     let items = facts.tables.ops.rows.iter().find(|row| row.name == "aten::_local_scalar_dense" || row.name == "aten::item");
     let cause = items.map_or("", |_| " (.item() and its kind)");
     let each = match (&facts.steps, per_step) {
-        (Some(steps), Some(number)) => format!(", {number:.1} a {}", clip(&steps.name)),
+        (Some(steps), Some(number)) => format!(", {number:.1} a {}", facts.clip(&steps.name)),
         _ => String::new(),
     };
     let of_idle = fraction(idle, facts.idle());
@@ -132,7 +132,7 @@ fn synchronisation(facts: &Facts<'_, '_>) -> Option<Found> {
     Some(
         Found::new("*Synchronize", summary, "keep results on the GPU or read them every few steps, then measure GPU idle")
             .covering(facts.host_share(idle))
-            .at_most(facts.host_ceiling(gaps))
+            .at_most(facts.steady_host_ceiling(gaps))
             .fact("calls", calls.number)
             .fact("calls_per_step", per_step)
             .fact("total_ns", calls.total)

@@ -9,7 +9,7 @@ use crate::families::Family;
 use crate::ops::{OpRow, OpRowKind};
 use crate::phrases::{clip, count, counted, list, percent, percent_of, time};
 use crate::ranges::{RangeRow, is_users, wrapping};
-use crate::smells::Evidence;
+use crate::smells::{Evidence, Facts};
 
 /// What ran, as far as ranges, shapes and launches say.
 pub(super) fn workload(tables: &Tables<'_, '_>, evidence: &Evidence) -> String {
@@ -17,7 +17,11 @@ pub(super) fn workload(tables: &Tables<'_, '_>, evidence: &Evidence) -> String {
     let mut parts = Vec::new();
     let named = ranges(tables);
     let ranks_are_said = named.is_some() && tables.scope.ranks(trace).len() > 1;
-    parts.push(named.unwrap_or_else(|| "not named in the trace (no ranges)".to_owned()));
+    if named.is_none() && is_empty(tables) {
+        return "nothing is in scope".to_owned();
+    }
+    parts
+        .push(named.unwrap_or_else(|| format!("not named in the {} (no ranges)", if tables.scope.is_whole() { "trace" } else { "scope" })));
     parts.extend(tokens(tables).or_else(|| matmul_type(tables)));
     let in_all = if tables.scope.ranks(trace).len() > 1 { " in all" } else { "" };
     if let Some(row) = tables.ops.rows.iter().find(|row| row.name.starts_with("Torch-Compiled Region")) {
@@ -38,6 +42,11 @@ pub(super) fn workload(tables: &Tables<'_, '_>, evidence: &Evidence) -> String {
     parts.join("; ")
 }
 
+/// Whether a scope was asked for in which nothing happened.
+fn is_empty(tables: &Tables<'_, '_>) -> bool {
+    !tables.scope.is_whole() && tables.totals.host_ops == 0 && tables.totals.devices.is_empty() && tables.ops.rows.is_empty()
+}
+
 /// Range names with counts, without those that only wrap others.
 fn ranges(tables: &Tables<'_, '_>) -> Option<String> {
     const SHOWN: usize = 4;
@@ -50,7 +59,7 @@ fn ranges(tables: &Tables<'_, '_>) -> Option<String> {
     let ranks = tables.scope.ranks(tables.index.trace());
     for row in own.iter().take(SHOWN) {
         let calls = if ranks.len() > 1 { calls_by_rank(tables, &ranks, row).text() } else { format!("x{}", count(row.calls)) };
-        let item = format!("{} {calls}", clip(&row.name));
+        let item = format!("{} {calls}", tables.clip(&row.name));
         if shown > 0 && text.len() + item.len() > ROOM {
             break;
         }
@@ -201,7 +210,7 @@ fn rank_text(tables: &Tables<'_, '_>) -> Option<String> {
     let info = trace.ranks.get(*ranks.first()?)?;
     let loaded = u32::try_from(trace.ranks.len()).ok();
     let size = info.world_size.or(loaded).filter(|&size| size > 1)?;
-    let backend = info.backend.as_ref().map_or_else(String::new, |backend| format!(" ({})", clip(backend)));
+    let backend = info.backend.as_ref().map_or_else(String::new, |backend| format!(" ({})", tables.clip(backend)));
     Some(format!("rank {} of {size}{backend}", info.rank))
 }
 
@@ -296,7 +305,9 @@ pub(super) fn top_cuda_time(tables: &Tables<'_, '_>) -> String {
     let devices = if totals.devices.len() > 1 { format!(" x {} devices", totals.devices.len()) } else { String::new() };
     let head = match totals.gpu_busy_fraction {
         Some(fraction) => {
-            format!("GPU busy {} of wall ({} of {}{devices})", percent_of(fraction), time(busy), time(totals.wall_ns))
+            let outside = totals.gpu_outside_ns.filter(|&outside| outside > Ns::ZERO);
+            let outside = outside.map_or_else(String::new, |outside| format!(", and {} with work from outside the scope", time(outside)));
+            format!("GPU busy {} of wall ({} of {}{devices}){outside}", percent_of(fraction), time(busy), time(totals.wall_ns))
         }
         None if tables.is_cut => format!("at least {} of GPU work{devices}, for the file was cut; of what was read", time(busy)),
         None => format!("GPU busy {}", time(busy)),
@@ -308,7 +319,7 @@ pub(super) fn top_cuda_time(tables: &Tables<'_, '_>) -> String {
         let family = main_family(tables, row).map_or_else(String::new, |family| format!(", {}", family.name()));
         let share = percent(own, total).unwrap_or_default();
         let unit = if row.kind == OpRowKind::NoOperator { "launch" } else { "call" };
-        format!("{} {share} ({}{family})", clip(&row.name), counted(row.calls, unit))
+        format!("{} {share} ({}{family})", tables.clip(&row.name), counted(row.calls, unit))
     });
     if rows.is_empty() { head } else { list(&format!("{head}: "), top, SHOWN) }
 }
@@ -334,20 +345,25 @@ fn main_family(tables: &Tables<'_, '_>, row: &OpRow) -> Option<Family> {
 }
 
 /// What holds the host.
-pub(super) fn top_host_cost(tables: &Tables<'_, '_>, evidence: &Evidence) -> String {
+pub(super) fn top_host_cost(facts: &Facts<'_, '_>) -> String {
     const SHOWN: usize = 3;
+    let (tables, evidence) = (facts.tables, facts.evidence);
     let totals = tables.totals;
     let mut parts = Vec::new();
+    if is_empty(tables) {
+        return "nothing is in scope".to_owned();
+    }
     match (totals.gpu_idle_ns, totals.gpu_span_ns()) {
         (Some(idle), Some(span)) if span > Ns::ZERO => {
             // One long gap is another matter than many short ones.
-            let gap = evidence.largest_gap_ns;
+            let gap = evidence.pace.largest_gap_ns();
             let gap = if gap.get() > idle.get() / 2 && idle.get() > span.get() / 10 {
                 format!(", {} in one gap", time(gap))
             } else {
                 String::new()
             };
-            parts.push(format!("GPU idle {} of its span{gap}", percent(idle, span).unwrap_or_default()));
+            let profiled = if facts.plain.is_some() { " under the profiler" } else { "" };
+            parts.push(format!("GPU idle {} of its span{profiled}{gap}", percent(idle, span).unwrap_or_default()));
         }
         (None, _) if tables.is_cut => parts.push("the file was cut".to_owned()),
         (None, _) => parts.push(no_device(tables).to_owned()),
@@ -357,15 +373,19 @@ pub(super) fn top_host_cost(tables: &Tables<'_, '_>, evidence: &Evidence) -> Str
         tables.ops.rows.iter().filter_map(|row| Some((row, row.self_cpu_ns?))).filter(|&(_, time)| time > Ns::ZERO).collect();
     rows.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.name.cmp(&b.0.name)));
     if totals.host_ops == 0 {
-        parts.push("no operators recorded".to_owned());
+        parts.push(if tables.scope.is_whole() { "no operators recorded" } else { "no operators in scope" }.to_owned());
     }
     if rows.is_empty() {
-        parts.push("no host time recorded".to_owned());
+        parts.push(if tables.scope.is_whole() { "no host time recorded" } else { "no host time in scope" }.to_owned());
         return parts.join("; ");
     }
     // Several ranks run side by side: their host times add up to more than the wall, so the share is of their sum.
-    let several = tables.scope.ranks(tables.index.trace()).len() > 1;
-    let (whole, of) = if several { (tables.ops.self_cpu_total_ns, "its sum") } else { (totals.wall_ns, "wall") };
+    let ranks = tables.scope.ranks(tables.index.trace()).len();
+    let (whole, of) = if ranks > 1 {
+        (tables.ops.self_cpu_total_ns, format!("shares of all self CPU of the {ranks} ranks"))
+    } else {
+        (totals.wall_ns, "of wall".to_owned())
+    };
     if let Some(outside) = evidence.outside_ns.filter(|_| totals.host_ops > 0 && !tables.is_cut) {
         parts.push(format!("host outside operators and calls {} of wall", percent(outside, totals.wall_ns).unwrap_or_default()));
     }
@@ -373,8 +393,8 @@ pub(super) fn top_host_cost(tables: &Tables<'_, '_>, evidence: &Evidence) -> Str
         let share = percent(own, whole).unwrap_or_default();
         let single = evidence.long_calls.iter().find(|call| call.name == row.name && call.calls > 1 && call.self_ns.get() >= own.get() / 3);
         let single = single.map_or_else(String::new, |call| format!(", {} in one", time(call.self_ns)));
-        format!("{} {share} ({}{single})", clip(&row.name), counted(row.calls, "call"))
+        format!("{} {share} ({}{single})", tables.clip(&row.name), counted(row.calls, "call"))
     });
     parts.push(String::new());
-    list(&format!("{}top self CPU, of {of}: ", parts.join("; ")), top, SHOWN)
+    list(&format!("{}top self CPU, {of}: ", parts.join("; ")), top, SHOWN)
 }

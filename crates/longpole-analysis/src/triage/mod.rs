@@ -13,9 +13,9 @@ use crate::families::{FamilyRow, family_table};
 use crate::index::TraceIndex;
 use crate::kernels::{KernelRow, kernel_table};
 use crate::ops::{GroupBy, OpTable, op_table};
-use crate::phrases::one_line;
+use crate::phrases::{clip, clip_kernel, one_line};
 use crate::questions::{Question, questions};
-use crate::ranges::{RangeRow, range_table};
+use crate::ranges::{RangeRow, RangeWork, range_tables};
 use crate::scope::Scope;
 use crate::smells::{Evidence, Facts, Smell, suspects};
 use crate::totals::{Totals, totals};
@@ -60,6 +60,8 @@ pub struct TriageOptions {
     /// Whether the file was cut or damaged, so that its last part was not read. Device events are the last part of most traces, so then no
     /// share of the wall is given for the device, and nothing is judged that a missing event would change.
     pub is_cut: bool,
+    /// Whether sentences hold whole names, however long.
+    pub full_names: bool,
 }
 
 /// The one next experiment, and the smell that it is of.
@@ -120,7 +122,22 @@ pub(crate) struct Tables<'a, 't> {
     pub(crate) families: &'a [FamilyRow],
     pub(crate) kernels: &'a [KernelRow],
     pub(crate) ranges: &'a [RangeRow],
+    /// Work of each range by itself, by its id.
+    pub(crate) range_work: &'a [RangeWork],
     pub(crate) is_cut: bool,
+    pub(crate) full_names: bool,
+}
+
+impl Tables<'_, '_> {
+    /// A name cut to fit into a sentence, if names are cut.
+    pub(crate) fn clip(&self, name: &str) -> String {
+        if self.full_names { one_line(name) } else { clip(name) }
+    }
+
+    /// The same for a kernel's short name.
+    pub(crate) fn clip_kernel(&self, name: &str) -> String {
+        if self.full_names { one_line(name) } else { clip_kernel(name) }
+    }
 }
 
 /// The first pass over a scope.
@@ -128,25 +145,36 @@ pub fn triage(index: &TraceIndex<'_>, scope: &Scope, options: &TriageOptions) ->
     let hardware = hardware(index.trace(), scope);
     // All tables need the links, and only the links need work; the tables then fill two threads about evenly.
     index.links();
-    let ((mut totals, families, kernels), (ops, ranges)) = rayon::join(
+    let ((mut totals, families, kernels), (ops, (ranges, range_work))) = rayon::join(
         || (totals(index, scope), family_table(index, scope), kernel_table(index, scope)),
-        || (op_table(index, scope, GroupBy::Name), range_table(index, scope)),
+        || (op_table(index, scope, GroupBy::Name), range_tables(index, scope)),
     );
     let is_cut = options.is_cut;
     if is_cut {
         // What was read says how long the device worked at least, but not that it did nothing else.
         (totals.gpu_idle_ns, totals.gpu_busy_fraction) = (None, None);
     }
-    let tables = Tables { index, scope, totals: &totals, ops: &ops, families: &families, kernels: &kernels, ranges: &ranges, is_cut };
+    let tables = Tables {
+        index,
+        scope,
+        totals: &totals,
+        ops: &ops,
+        families: &families,
+        kernels: &kernels,
+        ranges: &ranges,
+        range_work: &range_work,
+        is_cut,
+        full_names: options.full_names,
+    };
     let evidence = Evidence::gather(&tables);
-    let facts = Facts::new(&tables, &evidence);
+    let facts = Facts::new(&tables, &evidence, options.unprofiled_step.filter(|&step| step > Ns::ZERO));
     let (suspects, questions) = rayon::join(|| suspects(&facts), || questions(&facts));
-    let host_clock = calibration::host_clock(&facts, &suspects.smells, options.unprofiled_step);
+    let host_clock = calibration::host_clock(&facts, options.unprofiled_step);
     let report = Report {
         workload: options.workload.as_deref().map_or_else(|| lines::workload(&tables, &evidence), one_line),
         hardware: lines::hardware(&hardware, if is_amd(index.trace()) { "HIP" } else { "CUDA" }, is_cut),
         top_cuda_time: lines::top_cuda_time(&tables),
-        top_host_cost: lines::top_host_cost(&tables, &evidence),
+        top_host_cost: lines::top_host_cost(&facts),
         next_experiment: NextExperiment { code: suspects.next_code, text: suspects.next_text },
     };
     let smells = suspects.smells;

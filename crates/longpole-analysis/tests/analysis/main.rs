@@ -5,6 +5,7 @@
 mod naive;
 mod ranks;
 mod real;
+mod roofline;
 mod scale;
 mod slow_reader;
 mod torch_parity;

@@ -103,7 +103,17 @@ fn build(case: &Case) -> Trace {
         let (name, thread, start, dur) = (names[event.name], threads[event.thread], Ns(event.start), Ns(event.dur));
         match event.kind {
             RANGE => builder.push_range(Range { name, thread, start, dur }),
-            OP => builder.push_host_op(HostOp { name, thread, start, dur, external_id: Some(event.id), shapes: None, types: None }),
+            OP => builder.push_host_op(HostOp {
+                name,
+                thread,
+                start,
+                dur,
+                external_id: Some(event.id),
+                shapes: None,
+                types: None,
+                strides: None,
+                values: None,
+            }),
             _ => builder.push_api_call(ApiCall {
                 name,
                 thread,

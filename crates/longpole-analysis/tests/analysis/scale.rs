@@ -40,7 +40,7 @@ impl Build {
     fn op(&mut self, name: &str, start: i64, dur: i64) {
         let (name, thread) = (self.name(name), self.thread);
         let (start, dur, external_id, shapes, types) = (Ns(start), Ns(dur), None, None, None);
-        self.builder.push_host_op(HostOp { name, thread, start, dur, external_id, shapes, types });
+        self.builder.push_host_op(HostOp { name, thread, start, dur, external_id, shapes, types, strides: None, values: None });
     }
 
     /// A launch, and a kernel some time after.

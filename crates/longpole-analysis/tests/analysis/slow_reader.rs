@@ -171,11 +171,11 @@ fn add(builder: &mut TraceBuilder, rank: u32, event: &Event<'_>) {
         match event.cat.as_str() {
             "cpu_op" => {
                 let text = |key: &str| event.args.get(key).map(python_text);
-                let (shapes, types) = (text("Input Dims"), text("Input type"));
+                let keys = ["Input Dims", "Input type", "Input Strides", "Concrete Inputs"];
                 let strings = &mut builder.trace_mut().strings;
-                let (shapes, types) = (shapes.map(|text| strings.intern(&text)), types.map(|text| strings.intern(&text)));
+                let [shapes, types, strides, values] = keys.map(|key| text(key).map(|text| strings.intern(&text)));
                 add_collective(builder, CollectivePlace::Host(thread), start, &event.args);
-                builder.push_host_op(HostOp { name, thread, start, dur, external_id, shapes, types });
+                builder.push_host_op(HostOp { name, thread, start, dur, external_id, shapes, types, strides, values });
             }
             "user_annotation" => builder.push_range(Range { name, thread, start, dur }),
             "python_function" => builder.push_frame(PythonFrame { name, thread, start, dur }),

@@ -36,6 +36,12 @@ impl Sketch {
         self.thread = self.builder.thread(process, Tid::Number(pid));
     }
 
+    /// Kernels that follow run on device `ordinal` of the rank at `index`.
+    fn device(&mut self, index: u32, ordinal: i64) {
+        let device = self.builder.device(index, ordinal);
+        self.lane = self.builder.lane(Lane { device, context: None, stream: 7 });
+    }
+
     /// What follows happens on another thread of the same process.
     fn thread(&mut self, tid: i64) {
         let process = self.builder.trace_mut().threads[self.thread.index()].process;
@@ -51,7 +57,7 @@ impl Sketch {
         let (thread, start, dur) = self.times(start, end);
         let strings = &mut self.builder.trace_mut().strings;
         let (name, shapes) = (strings.intern(name), shapes.map(|text| strings.intern(text)));
-        self.builder.push_host_op(HostOp { name, thread, start, dur, external_id, shapes, types: None });
+        self.builder.push_host_op(HostOp { name, thread, start, dur, external_id, shapes, types: None, strides: None, values: None });
         self
     }
 
@@ -264,6 +270,42 @@ fn shared_correlation_numbers_go_to_the_call_that_came_last_before() {
     let index = TraceIndex::new(&trace);
     assert_eq!(index.links().call(ActivityId(0)), Some(ApiCallId(0)));
     assert_eq!(index.links().call(ActivityId(1)), Some(ApiCallId(1)));
+}
+
+/// Two processes whose calls have the same numbers, `skew` apart, on the devices given; the operator that each kernel went to.
+fn merged_ranks(devices: [i64; 2], skew: i64, backlog: i64, own_number: bool) -> Vec<String> {
+    let mut sketch = Sketch::new();
+    for (at, device) in devices.into_iter().enumerate() {
+        sketch.process(0, 100 * (at as i64 + 1));
+        sketch.device(0, device);
+        for number in 0..4 {
+            let start = 100 * number + skew * at as i64;
+            let lag = 20 + if at == 0 { backlog } else { 0 };
+            sketch.op(["first", "second"][at], start, start + 50).api("cudaLaunchKernel", start + 10, start + 12, number as u64);
+            sketch.kernel(start + lag, start + lag + 3, number as u64);
+        }
+        if own_number && at == 0 {
+            sketch.op("first", 900, 950).api("cudaLaunchKernel", 910, 912, 10).kernel(960, 970, 10);
+        }
+    }
+    let trace = sketch.finish();
+    let index = TraceIndex::new(&trace);
+    let owner =
+        |row| index.links().owner_node(ActivityId::from_index(row)).map(|node| trace.strings.get(index.tree().name(node)).to_owned());
+    (0..trace.activities.len()).filter_map(owner).collect()
+}
+
+#[test]
+fn ranks_merged_into_one_recording_keep_their_kernels() {
+    let apart = |own: usize| [vec!["first"; 4 + own], vec!["second"; 4]].concat();
+    for devices in [[0, 1], [0, 0]] {
+        assert_eq!(merged_ranks(devices, 7, 0, false), apart(0), "{devices:?}");
+        assert_eq!(merged_ranks(devices, 1000, 0, false), apart(0), "{devices:?}");
+        // One rank made a call more: its stream is not its own for that.
+        assert_eq!(merged_ranks(devices, 7, 0, true), apart(1), "{devices:?}");
+    }
+    // Device 0 is far behind; an unshared number tells whose it is.
+    assert_eq!(merged_ranks([0, 1], 7, 60, true), apart(1));
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //! costs nothing beyond its bytes, and a key is recognised by the bytes before its colon.
 //!
 //! [`Tokens`] hands out those positions and reads values in place. It trusts its input to be JSON as far as it can be
-//! wrong without harm; what could hide other events (a stray quote, a missing brace) is noticed by [`Tokens::first_bad`]
-//! and by the caller's look at what stands before each brace, and then settled by [`super::strict`].
+//! wrong without harm; what is no JSON or could hide other events (a stray quote, a missing brace) is noticed by
+//! [`Tokens::first_odd`] and by the caller's look at what stands before each brace, and then settled by [`super::strict`].
 
 use super::number::{Decimal, parse_decimal_ns, parse_i64, parse_u64};
 use super::positions::Positions;
@@ -37,9 +37,9 @@ impl<'a> Tokens<'a> {
         self.bytes
     }
 
-    /// Offset of the first byte seen so far that follows a string and may not; `usize::MAX` while there is none.
+    /// Offset of the first byte seen so far that is odd where it stands; `usize::MAX` while there is none.
     #[inline]
-    pub(crate) fn first_bad(&self) -> usize {
+    pub(crate) fn first_odd(&self) -> usize {
         self.positions.first_bad()
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Envelope {
     pub(super) recorded: Recorded,
     /// The document is a bare array of events.
     pub(super) is_array: bool,
+    /// `traceEvents` is something else than a list.
+    pub(super) events_are_no_list: bool,
     /// Top-level keys seen, to tell the kind of a file that has no events; the first few only.
     pub(super) keys: Vec<String>,
     /// Trouble in the metadata.
@@ -113,6 +115,7 @@ impl Envelope {
                     }
                     Entered::Value(_) => {}
                 }
+                self.events_are_no_list = true;
                 continue;
             }
             if self.keys.len() < 32 {
@@ -201,6 +204,7 @@ impl Envelope {
         self.recorded.stacks |= other.recorded.stacks;
         self.recorded.modules |= other.recorded.modules;
         self.is_array |= other.is_array;
+        self.events_are_no_list |= other.events_are_no_list;
         self.keys.extend(other.keys);
         self.problems.extend(other.problems);
     }

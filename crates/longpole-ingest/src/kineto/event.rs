@@ -27,6 +27,8 @@ pub(super) struct Event<'a> {
     pub(super) dur: Option<Decimal>,
     /// Arguments.
     pub(super) args: Args<'a>,
+    /// How often each of the seven members that every event has was met, two bits each: one addition a member.
+    met: u32,
     has_name: bool,
     /// Some argument may be set.
     has_args: bool,
@@ -59,6 +61,8 @@ pub(super) struct Args<'a> {
     pub(super) copy_kind: Option<&'a [u8]>,
     pub(super) shapes: Option<&'a [u8]>,
     pub(super) types: Option<&'a [u8]>,
+    pub(super) strides: Option<&'a [u8]>,
+    pub(super) values: Option<&'a [u8]>,
     pub(super) memory_bytes: Option<i64>,
     pub(super) memory_device_type: Option<i64>,
     pub(super) memory_device: Option<i64>,
@@ -69,6 +73,19 @@ pub(super) struct Args<'a> {
 }
 
 impl Event<'_> {
+    /// A member of the event itself stands twice: the last one counts, and perhaps two events have run together. (Arguments are another
+    /// matter: some writers repeat them.)
+    #[inline]
+    pub(super) fn repeats(&self) -> bool {
+        self.met & 0xAAAA != 0
+    }
+
+    /// Counts the member at `index`.
+    #[inline]
+    fn count(&mut self, index: u32) {
+        self.met = self.met.wrapping_add(1 << (2 * index));
+    }
+
     #[inline]
     fn lacks_member(&self) -> bool {
         match self.phase {
@@ -90,6 +107,7 @@ impl Event<'_> {
         self.cat = b"";
         self.name = b"";
         self.has_name = false;
+        self.met = 0;
         self.pid = None;
         self.pid_text = None;
         self.tid = None;
@@ -107,19 +125,24 @@ impl Event<'_> {
 pub(super) fn read<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>) -> Result<usize, Damage> {
     event.reset();
     tokens.next();
-    let end = read_members(tokens, start, event);
-    let bad = tokens.first_bad();
+    match read_members(tokens, start, event) {
+        Ok(end) if tokens.first_odd() >= end && !event.repeats() && !event.lacks_member() => Ok(end),
+        Err(Damage::Malformed(at)) => Err(Damage::Malformed(at.min(tokens.first_odd()))),
+        end => settle(tokens, start, event, end.ok()),
+    }
+}
+
+/// Has an event checked strictly: a byte in it is odd, or a member that every event has is missing or stands twice (perhaps a colon or a
+/// quote is missing, or a piece from one event into another), or it does not end, as if a brace were missing.
+#[cold]
+#[inline(never)]
+fn settle(tokens: &Tokens<'_>, start: usize, event: &Event<'_>, end: Option<usize>) -> Result<usize, Damage> {
+    let strict_end = strict::value_end(tokens.bytes(), start)?;
+    let is_no_event = event.phase == 0 || (event.phase == b'X' && !event.has_name);
     match end {
-        Ok(end) if bad < end => Err(Damage::Malformed(bad)),
-        Err(Damage::Incomplete) if bad != usize::MAX => Err(Damage::Malformed(bad)),
-        // A member that every event has is missing: perhaps its colon or a quote is.
-        Ok(end) if event.lacks_member() => {
-            strict::value_end(tokens.bytes(), start)?;
-            if event.phase == 0 || (event.phase == b'X' && !event.has_name) { Err(Damage::Malformed(start)) } else { Ok(end) }
-        }
-        // A missing brace looks like an event that never ends.
-        Err(Damage::Incomplete) => Err(strict::value_end(tokens.bytes(), start).err().unwrap_or(Damage::Incomplete)),
-        end => end,
+        Some(end) if end == strict_end && !is_no_event => Ok(end),
+        Some(_) => Err(Damage::Malformed(start)),
+        None => Err(Damage::Incomplete),
     }
 }
 
@@ -145,7 +168,7 @@ fn read_members<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>
                 check_brace(tokens, at, start, &mut checked)?;
                 let end = if in_args && !event.category.is_some_and(Category::ignores_args) {
                     event.has_args = true;
-                    read_args(tokens, start, &mut event.args, &mut checked)
+                    read_args(tokens, start, event, &mut checked)
                 } else {
                     skip_checked(tokens, start, &mut checked).map(|_| ())
                 };
@@ -220,30 +243,43 @@ fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, event:
     match (tail >> 32) as u32 {
         // A key may end like another behind an escaped quote.
         _ if tokens.bytes().get(key_end.wrapping_sub(5)) == Some(&b'\\') => {}
-        PH => event.phase = tokens.first_of_string(colon),
-        TS => event.ts = Some(tokens.nanoseconds(colon)),
+        PH => {
+            event.count(0);
+            event.phase = tokens.first_of_string(colon);
+        }
+        TS => {
+            event.count(1);
+            event.ts = Some(tokens.nanoseconds(colon));
+        }
         CAT if five == whole(b"\"cat\"") => {
+            event.count(2);
             event.cat = tokens.string(colon).unwrap_or_default();
             event.category = Some(Category::of(event.cat));
         }
         NAME if six == whole(b"\"name\"") => {
             let name = tokens.string(colon);
+            event.count(3);
             event.has_name = name.is_some();
             event.name = name.unwrap_or_default();
         }
         PID if five == whole(b"\"pid\"") => {
+            event.count(4);
             event.pid = tokens.i64(colon);
             if event.pid.is_none() {
                 event.pid_text = tokens.string(colon);
             }
         }
         TID if five == whole(b"\"tid\"") => {
+            event.count(5);
             event.tid = match tokens.i64(colon) {
                 Some(number) => Some(Id::Number(number)),
                 None => tokens.string(colon).map(Id::Text),
             };
         }
-        DUR if five == whole(b"\"dur\"") => event.dur = Some(tokens.nanoseconds(colon)),
+        DUR if five == whole(b"\"dur\"") => {
+            event.count(6);
+            event.dur = Some(tokens.nanoseconds(colon));
+        }
         ARGS => return six == whole(b"\"args\""),
         _ => {}
     }
@@ -252,13 +288,13 @@ fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, event:
 
 /// Takes the members of `args`, whose opening brace was taken.
 #[inline]
-fn read_args<'a>(tokens: &mut Tokens<'a>, start: usize, args: &mut Args<'a>, checked: &mut bool) -> Result<(), Damage> {
+fn read_args<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>, checked: &mut bool) -> Result<(), Damage> {
     loop {
         let at = tokens.next();
         match tokens.bytes().get(at) {
             Some(b':') => {
                 let key_end = tokens.key_end(at).ok_or(Damage::Malformed(at))?;
-                read_arg(tokens, at, key_end, args);
+                read_arg(tokens, at, key_end, &mut event.args);
             }
             Some(b'{') => {
                 check_brace(tokens, at, start, checked)?;
@@ -285,6 +321,8 @@ fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mu
     const DEVICE_ID: u32 = end(*b" Id\"");
     const DIMS: u32 = end(*b"ims\"");
     const TYPE: u32 = end(*b"ype\"");
+    const STRIDES: u32 = end(*b"des\"");
+    const VALUES: u32 = end(*b"uts\"");
     const CORRELATION: u32 = end(*b"ion\"");
     const SHARED: u32 = end(*b"ory\"");
     const RESERVED: u32 = end(*b"ved\"");
@@ -307,6 +345,8 @@ fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mu
         CORRELATION if is!(b"\"correlation\"") => args.correlation = tokens.u64(colon),
         DIMS if is!(b"\"Input Dims\"") || is!(b"\"Input dims\"") => args.shapes = tokens.array(colon),
         TYPE if is!(b"\"Input type\"") => args.types = tokens.array(colon),
+        STRIDES if is!(b"\"Input Strides\"") => args.strides = tokens.array(colon),
+        VALUES if is!(b"\"Concrete Inputs\"") => args.values = tokens.array(colon),
         TYPE if is!(b"\"Device Type\"") => args.memory_device_type = tokens.i64(colon),
         BYTES if is!(b"\"Bytes\"") => args.memory_bytes = tokens.i64(colon),
         BYTES if is!(b"\"bytes\"") => args.bytes = tokens.u64(colon),

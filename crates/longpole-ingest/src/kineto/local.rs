@@ -137,7 +137,7 @@ impl<K: Clone + Eq + Hash> Values<K> {
 pub(super) struct Locals {
     /// String bodies, escapes unresolved.
     pub(super) texts: Bytes,
-    /// Raw JSON values (shapes and types).
+    /// Raw JSON values (shapes, types, strides and plain arguments).
     pub(super) values: Bytes,
     /// (pid, tid) of host threads.
     pub(super) threads: Values<(i64, Tid)>,

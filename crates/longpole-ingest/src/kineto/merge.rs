@@ -8,8 +8,9 @@ use longpole_trace::{
     MemoryEvent, Ns, ProblemCode, Problems, PythonFrame, Range, RankInfo, StrId, TableMarks, ThreadId, Tid, TraceBuilder,
 };
 
+use super::days::{DAY, Days, Stretch};
 use super::local::{NewBytes, RawLane};
-use super::worker::{Early, Rows};
+use super::worker::Rows;
 use crate::json::{canonical, unescape};
 
 /// Not translated yet.
@@ -47,6 +48,15 @@ impl<V> Translation<V> {
 /// An hour: no trace whose clock starts at zero is so late, and clocks that do not are years away.
 const FAR: Ns = Ns(3_600_000_000_000);
 
+/// This many events that all start in the same nanosecond have no time at all.
+const SAME_TIME: u64 = 4;
+
+/// The stretches of a recording, and those of few events beside the largest.
+fn split(stretches: Vec<Stretch>) -> (Vec<Stretch>, Vec<Stretch>) {
+    let largest = stretches.iter().map(|stretch| stretch.count).max().unwrap_or(0);
+    stretches.into_iter().partition(|stretch| !stretch.is_few_beside(largest))
+}
+
 /// What one worker's local numbers mean.
 #[derive(Debug, Default)]
 struct WorkerIds {
@@ -68,10 +78,11 @@ pub(super) struct Merger<'b> {
     pub(super) ids_compared: u64,
     pub(super) ids_equal: u64,
     pub(super) problems: Problems,
-    /// First to last time stamp of this document.
+    /// First to last time stamp of this document, once it ended.
     pub(super) window: EventWindow,
-    /// Events at or before time zero.
-    pub(super) early: Early,
+    /// Events after time zero, and those at or before it.
+    days: Days,
+    early: Option<Stretch>,
     /// Events of this document.
     pub(super) events: u64,
     /// Where this document's rows begin.
@@ -97,7 +108,8 @@ impl<'b> Merger<'b> {
             ids_equal: 0,
             problems: Problems::default(),
             window: EventWindow::default(),
-            early: Early::default(),
+            days: Days::default(),
+            early: None,
             events: 0,
             marks,
             thread_names: Vec::new(),
@@ -157,8 +169,8 @@ impl<'b> Merger<'b> {
         }
         for row in rows.host_ops.drain(..) {
             let (name, thread) = (text!(row.name), thread!(row.thread));
-            let (shapes, types) = (value!(row.shapes), value!(row.types));
-            builder.push_host_op(HostOp { name, thread, shapes, types, ..row });
+            let (shapes, types, strides, values) = (value!(row.shapes), value!(row.types), value!(row.strides), value!(row.values));
+            builder.push_host_op(HostOp { name, thread, shapes, types, strides, values, ..row });
         }
         for row in rows.api_calls.drain(..) {
             let (name, thread) = (text!(row.name), thread!(row.thread));
@@ -206,25 +218,61 @@ impl<'b> Merger<'b> {
         for (pid, name) in rows.process_names.drain(..) {
             self.process_names.push((pid, text!(name)));
         }
-        self.window.merge(rows.window);
-        self.early.merge(rows.early);
+        self.days.merge(&rows.days);
+        if let Some(early) = rows.early {
+            self.early = Some(self.early.map_or(early, |known| known.merged(early)));
+        }
         self.events += rows.events;
     }
 
-    /// Ends this document: names its threads, sets aside events whose time was never set. Returns where its rows begin.
+    /// Ends this document: names its threads, sets aside events whose time cannot be right. Returns where its rows begin.
     pub(super) fn end_document(&mut self) -> TableMarks {
         self.apply_names();
-        if self.early.count > 0 {
-            let far =
-                self.window.bounds().is_some_and(|(first, _)| first - self.early.window.bounds().map_or(first, |(_, last)| last) > FAR);
-            if far {
-                self.builder.remove_early_since(&self.marks);
-                self.problems.add_many(ProblemCode::UnsetTime, self.early.count, self.early.first_offset, || None);
+        let mut stretches = self.days.stretches();
+        let later = stretches.iter().copied().reduce(Stretch::merged);
+        if let Some(early) = self.early {
+            let gap = later.map_or(Ns::ZERO, |later| later.first_start - early.end);
+            let is_recording = early.first_start < early.last_start && later.is_none_or(|later| later.is_few_beside(early.count));
+            if gap > FAR && !is_recording {
+                let unset = Stretch { first_start: Ns::MIN, last_start: Ns::ZERO, ..early };
+                self.set_aside(ProblemCode::UnsetTime, &[unset]);
             } else {
-                self.window.merge(self.early.window);
+                match stretches.first_mut() {
+                    Some(first) if gap <= DAY => *first = first.merged(early),
+                    _ => stretches.insert(0, early),
+                }
             }
         }
+        let (main, strays) = split(stretches);
+        self.set_aside(ProblemCode::StrayTime, &strays);
+        if let [only] = main[..]
+            && only.first_start == only.last_start
+            && only.count >= SAME_TIME
+        {
+            let all = Stretch { first_start: Ns::MIN, last_start: Ns::MAX, ..only };
+            self.set_aside(ProblemCode::UnsetTime, &[all]);
+            return self.marks;
+        }
+        if main.len() > 1 {
+            let cause = || Some("events of one recording lie more than a day apart".to_owned());
+            self.problems.add(ProblemCode::SeparateRuns, None, cause);
+        }
+        for stretch in &main {
+            self.window.include(stretch.first_start, stretch.end);
+        }
         self.marks
+    }
+
+    /// Removes the rows of events that start in certain stretches of time, and counts those events.
+    fn set_aside(&mut self, code: ProblemCode, stretches: &[Stretch]) {
+        if stretches.is_empty() {
+            return;
+        }
+        let holds = |start: Ns| stretches.iter().any(|stretch| stretch.first_start <= start && start <= stretch.last_start);
+        self.builder.remove_since(&self.marks, |start| !holds(start));
+        let count = stretches.iter().map(|stretch| stretch.count).sum();
+        let first = stretches.iter().map(|stretch| stretch.offset).min();
+        self.problems.add_many(code, count, first, || None);
     }
 
     /// Begins another document of the same input, as a recording of its own: its threads and devices are others.
@@ -235,7 +283,8 @@ impl<'b> Merger<'b> {
         self.ids_equal = 0;
         self.problems = Problems::default();
         self.window = EventWindow::default();
-        self.early = Early::default();
+        self.days.clear();
+        self.early = None;
         self.events = 0;
         for ids in &mut self.workers {
             ids.threads.ids.fill(UNSET);

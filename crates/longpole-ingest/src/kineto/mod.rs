@@ -7,6 +7,7 @@
 
 mod category;
 mod collective;
+mod days;
 mod envelope;
 mod event;
 mod local;

@@ -48,6 +48,8 @@ pub(crate) struct FileFacts {
     pub(crate) keys: Vec<String>,
     /// The document has an event array.
     pub(crate) has_events: bool,
+    /// `traceEvents` is something else than a list.
+    pub(crate) events_are_no_list: bool,
     /// `External id` repeats the correlation number.
     pub(crate) external_id_is_correlation: bool,
     /// Events read.
@@ -419,6 +421,7 @@ impl<'b> Merging<'b> {
             recorded: envelope.recorded,
             keys: envelope.keys,
             has_events: self.has_events,
+            events_are_no_list: envelope.events_are_no_list,
             external_id_is_correlation,
             events: self.merger.events,
             window: self.merger.window,

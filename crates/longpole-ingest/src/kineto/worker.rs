@@ -1,13 +1,13 @@
 //! A worker: segments in, rows with local ids out.
 
 use longpole_trace::{
-    Activity, ActivityKind, ApiCall, Collective, CollectivePlace, Detail, DetailId, EventWindow, GraphNode, GraphNodeId, HostOp, LaneId,
-    LaunchConfig, MemcpyKind, MemoryEvent, MemoryPlace, Ns, Overhead, ProblemCode, Problems, PythonFrame, Range, StrId, ThreadId, Tid,
-    Transfer,
+    Activity, ActivityKind, ApiCall, Collective, CollectivePlace, Detail, DetailId, GraphNode, GraphNodeId, HostOp, LaneId, LaunchConfig,
+    MemcpyKind, MemoryEvent, MemoryPlace, Ns, Overhead, ProblemCode, Problems, PythonFrame, Range, StrId, ThreadId, Tid, Transfer,
 };
 
 use super::category::{Category, is_annotation_name};
 use super::collective;
+use super::days::{DAY, Days, Stretch};
 use super::envelope::{Envelope, Head, Tail};
 use super::event::{self, Args, Event, Id};
 use super::local::{Locals, NewLocals, RawLane};
@@ -30,9 +30,10 @@ pub(super) struct Rows {
     pub(super) thread_names: Vec<(ThreadId, StrId)>,
     /// (pid, name) from metadata events.
     pub(super) process_names: Vec<(i64, StrId)>,
-    pub(super) window: EventWindow,
-    /// Events that start at or before time zero: how many, where the first is, and their window.
-    pub(super) early: Early,
+    /// Events that start after time zero.
+    pub(super) days: Days,
+    /// Events that start at or before time zero: a short trace may begin there, but in most they are time stamps never set.
+    pub(super) early: Option<Stretch>,
     pub(super) events: u64,
     pub(super) problems: Problems,
     pub(super) envelope: Envelope,
@@ -50,42 +51,23 @@ impl Rows {
         self.collectives.clear();
         self.thread_names.clear();
         self.process_names.clear();
-        self.window = EventWindow::default();
-        self.early = Early::default();
+        self.days.clear();
+        self.early = None;
         self.events = 0;
         self.problems = Problems::default();
         self.envelope = Envelope::default();
     }
 }
 
-/// Nothing that a profiler records lasts longer.
-const DAY: Ns = Ns(86_400_000_000_000);
-
-/// Events that start at or before time zero: a short trace may begin there, but in most they are time stamps never set.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Early {
-    pub(super) count: u64,
-    pub(super) first_offset: Option<u64>,
-    pub(super) window: EventWindow,
-}
-
-impl Early {
-    pub(super) fn merge(&mut self, other: Self) {
-        self.count += other.count;
-        self.first_offset = self.first_offset.or(other.first_offset);
-        self.window.merge(other.window);
-    }
-}
-
 impl Rows {
-    /// Widens the window that an event belongs to.
+    /// Counts an event at its time.
     #[inline]
     fn include(&mut self, start: Ns, end: Ns, offset: u64) {
         if start > Ns::ZERO {
-            self.window.include(start, end);
+            self.days.include(start, end, offset);
         } else {
-            self.early.merge(Early { count: 1, first_offset: Some(offset), window: EventWindow::default() });
-            self.early.window.include(start, end);
+            let event = Stretch::of(start, end, offset);
+            self.early = Some(self.early.map_or(event, |known| known.merged(event)));
         }
     }
 }
@@ -182,6 +164,10 @@ impl Worker {
                 Ok(end) => {
                     at = end;
                     rows.events += 1;
+                    if event.repeats() {
+                        let name = || Some(unescape(event.name).0.into_owned());
+                        rows.problems.add(ProblemCode::RepeatedMember, Some(offset + start as u64), name);
+                    }
                     self.keep(&event, offset + start as u64, rows);
                     if self.locals.texts.is_full() || self.locals.values.is_full() {
                         // Over a gibibyte of distinct names: hostile or hopeless; what was read so far stands.
@@ -281,10 +267,11 @@ impl Worker {
 
     fn keep_op(&mut self, event: &Event<'_>, start: Ns, dur: Ns, rows: &mut Rows) {
         let (name, thread) = (self.text(event.name), self.thread(event));
-        let shapes = event.args.shapes.map(|raw| StrId(self.locals.values.intern(raw)));
-        let types = event.args.types.map(|raw| StrId(self.locals.values.intern(raw)));
-        rows.collectives.extend(collective::row(&event.args.collective, &mut self.locals, CollectivePlace::Host(thread), start));
-        rows.host_ops.push(HostOp { name, thread, start, dur, external_id: event.args.external_id, shapes, types });
+        let args = &event.args;
+        let [shapes, types, strides, values] =
+            [args.shapes, args.types, args.strides, args.values].map(|raw| raw.map(|raw| StrId(self.locals.values.intern(raw))));
+        rows.collectives.extend(collective::row(&args.collective, &mut self.locals, CollectivePlace::Host(thread), start));
+        rows.host_ops.push(HostOp { name, thread, start, dur, external_id: args.external_id, shapes, types, strides, values });
     }
 
     fn keep_activity(&mut self, event: &Event<'_>, kind: ActivityKind, start: Ns, dur: Ns, rows: &mut Rows) {
@@ -312,8 +299,12 @@ impl Worker {
 
     fn keep_memory(&mut self, event: &Event<'_>, offset: u64, rows: &mut Rows) {
         let args = &event.args;
-        let (Some(start), Some(bytes)) = (time(event.ts, offset, rows), args.memory_bytes) else {
+        let Some(start) = time(event.ts, offset, rows) else {
             rows.problems.add(ProblemCode::MissingTime, Some(offset), || Some("[memory]".to_owned()));
+            return;
+        };
+        let Some(bytes) = args.memory_bytes else {
+            rows.problems.add(ProblemCode::UnreadableSize, Some(offset), || None);
             return;
         };
         rows.include(start, start, offset);
@@ -386,6 +377,10 @@ fn time(value: Option<Decimal>, offset: u64, rows: &mut Rows) -> Option<Ns> {
         Decimal::Ns(ns) => Some(Ns(ns)),
         Decimal::NotFinite => {
             rows.problems.add(ProblemCode::NotANumber, Some(offset), || None);
+            None
+        }
+        Decimal::TooLarge => {
+            rows.problems.add(ProblemCode::NumberTooLarge, Some(offset), || None);
             None
         }
         Decimal::Invalid => None,

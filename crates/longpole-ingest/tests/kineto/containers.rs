@@ -115,8 +115,9 @@ fn unusable_inputs_say_what_they_are() {
         (b"\x0a\x10\x08\x01\x12/host:CPU", "found an XLA profile"),
         (br#"{"traceEvents": []}"#, "found an event list with no readable event"),
         (b"SQLite format 3\0....", "found an SQLite database"),
+        (&[0; 10_240], "found an empty archive"),
         (b"hello", "found bytes that begin with \"hello\""),
-        (br#"[{"ph": "M", "name": "process_name", "pid": 1}]"#, "found 1 events, none of which is"),
+        (br#"[{"ph": "M", "name": "process_name", "pid": 1}]"#, "found 1 event, which is no operator"),
     ] {
         let text = message(bytes);
         assert!(text.contains(found), "{text}");

@@ -326,7 +326,108 @@ fn what_cannot_be_read_is_not_guessed() {
         base.replace(r#""name": "a""#, r#""a\"ph": "s", "name": "kept""#),
     ]));
     assert_eq!(found, ["kept"]);
-    assert_eq!(counts, [("missing_time", 1), ("implausible_duration", 1), ("begin_end_events", 1), ("not_a_number", 1)]);
+    assert_eq!(counts, [("missing_time", 1), ("implausible_duration", 1), ("begin_end_events", 1), ("number_too_large", 1)]);
+}
+
+/// A kernel with arguments as given, between two operators.
+fn with_kernel(args: &str) -> Vec<u8> {
+    let kernel = event("kernel", "k", "3", "4", &format!(r#", "args": {{"device": 0, "stream": 7, {args}, "correlation": 5}}"#));
+    document(&[event("cpu_op", "before", "1", "2", ""), kernel, event("cpu_op", "after", "9", "2", "")])
+}
+
+#[test]
+fn an_event_that_is_no_json_is_never_taken_for_one() {
+    assert_eq!(names(&with_kernel(r#""grid": [1, 1, 1]"#)).1, []);
+    for args in [
+        r#""grid":}18, "tid": 1, "ts": 1011, "dur": 10, "args": {"y": 1, "block": [1, 1, 1]"#,
+        r#""grid": "#,
+        r#""grid": [1[1, 1]"#,
+        r#""grid": 1, 1, 1]"#,
+        r#""grid": [1, 1, 1"#,
+        r#""grid": [[1, 1, 1]"#,
+        r#""grid": [[1, "x": [1, 1, 1]"#,
+        r#""grid": "x": [1, 1, 1]"#,
+        r#""grid" [1, 1, 1]"#,
+        r#""grid": [1, 1, 1] 18"#,
+        r#""grid": [1, 1, 1] "x""#,
+        r#""grid": "x" "y""#,
+        r#""grid": 5"y""#,
+        "\"grid\": [1, 1, 1] \0",
+        r#"grid: [1, 1, 1]"#,
+        r#", "#,
+        r#""grid": [, 1]"#,
+    ] {
+        let got = read(&with_kernel(args), 2);
+        let counts = counts(&got.problems);
+        assert!(counts.iter().any(|(code, _)| *code == "malformed_event"), "{args}: {counts:?}");
+        assert!(got.trace.activities.is_empty(), "{args}");
+        assert_eq!(names(&with_kernel(args)).0, ["before", "after"], "{args}");
+    }
+    // Unusual, and JSON.
+    for args in [r#""grid": [ ]"#, r#""a": [{"b": [1]}, { }]"#, r#""a": [[["x"]], [], [[]]]"#, r#""grid": [1, 1, 1], "grid": [1, 1, 1]"#] {
+        assert_eq!(names(&with_kernel(args)).1, [], "{args}");
+    }
+}
+
+#[test]
+fn two_events_run_together_are_noticed() {
+    let one = event("cpu_op", "one", "1", "2", "");
+    let two = event("cpu_op", "two", "5", "2", "");
+    let (head, tail) = (&one[..one.find("\"ts\"").unwrap()], &two[two.find("\"cat\"").unwrap()..]);
+    let (found, counts) = names(&document(&[format!("{head}{tail}")]));
+    assert_eq!((found, counts), (vec!["two".to_owned()], vec![("repeated_member", 1)]));
+    let twice = event("cpu_op", "a", "1", "2", r#", "dur": 3"#);
+    assert_eq!(names(&document(&[twice])).1, [("repeated_member", 1)]);
+}
+
+#[test]
+fn events_far_from_all_others_are_set_aside() {
+    let day = 86_400_000_000_i64;
+    let at = |name: &str, ts: i64| event("cpu_op", name, &ts.to_string(), "5", "");
+    let window = |stray: &[i64]| {
+        let mut events: Vec<String> = (0..12).map(|i| at("here", 56 * day + 10 * i)).collect();
+        events.extend(stray.iter().map(|&ts| at("stray", ts)));
+        let got = read(&document(&events), 2);
+        let (first, last) = got.trace.window.bounds().unwrap();
+        (got.trace.host_ops.len(), (last - first).get(), counts(&got.problems))
+    };
+    let missing = ("no_device_activity", 1);
+    assert_eq!(window(&[5]), (12, 115_000, vec![("stray_time", 1), missing]));
+    assert_eq!(window(&[400 * day]), (12, 115_000, vec![("stray_time", 1), missing]));
+    assert_eq!(window(&[9_223_372_036_854_775]), (12, 115_000, vec![("stray_time", 1), missing]));
+    assert_eq!(window(&[56 * day + day / 2]).2, [missing], "half a day is no damage");
+    let two = window(&[400 * day, 400 * day + 1, 400 * day + 2]);
+    assert_eq!((two.0, two.2), (15, vec![("separate_runs", 1), missing]), "too many to be a mistake");
+    assert_eq!(window(&[0]).2, [("unset_time", 1), missing]);
+}
+
+#[test]
+fn events_that_all_start_at_once_have_no_time() {
+    for ts in ["0", "4838400000000", "-7"] {
+        for dur in ["0", "40"] {
+            let events: Vec<String> = (0..6).map(|_| event("cpu_op", "a", ts, dur, "")).collect();
+            let error = longpole_ingest::import_bytes(&document(&events), 2).unwrap_err().to_string();
+            assert!(error.contains("6 events that all start at the same time"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn allocator_events_without_a_size_are_called_that() {
+    let memory =
+        r#"{"ph": "i", "name": "[memory]", "pid": 1, "tid": 1, "ts": 5, "args": {"Bytes": 99999999999999999999, "Device Type": 1}}"#;
+    assert_eq!(names(&document(&[event("cpu_op", "a", "1", "2", ""), memory.to_owned()])).1, [("unreadable_size", 1)]);
+}
+
+#[test]
+fn an_event_list_that_is_none_is_called_that() {
+    for (list, found) in [("null", "no list"), (r#"{"a": 1}"#, "no list"), (r#""abc""#, "no list"), ("[]", "no readable event")] {
+        let error = longpole_ingest::import_bytes(format!(r#"{{"traceEvents": {list}}}"#).as_bytes(), 1).unwrap_err().to_string();
+        assert!(error.contains(found), "{error}");
+    }
+    let one = document(&[r#"{"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "p"}}"#.to_owned()]);
+    let error = longpole_ingest::import_bytes(&one, 1).unwrap_err().to_string();
+    assert!(error.contains("found 1 event, which is no operator"), "{error}");
 }
 
 #[test]

@@ -33,6 +33,15 @@ fn capitalised_categories_and_text_thread_ids_of_2021() {
 }
 
 #[test]
+fn all_that_is_recorded_of_inputs_is_kept() {
+    let args = r#", "args": {"Input Dims": [[2,3], []], "Input type": ["float", "Scalar"], "Input Strides": [[3,1], []], "Concrete Inputs": ["", "[-1, 2]"]}"#;
+    let got = read(&document(&[event("cpu_op", "aten::sum", "1", "2", args)]), 1);
+    let ops = &got.trace.host_ops;
+    let texts = [ops.shapes(0), ops.types(0), ops.strides(0), ops.values(0)].map(|id| got.trace.strings.get(id.unwrap()));
+    assert_eq!(texts, ["[[2, 3], []]", r#"["float", "Scalar"]"#, "[[3, 1], []]", r#"["", "[-1, 2]"]"#]);
+}
+
+#[test]
 fn absolute_times_with_decimals_keep_every_nanosecond() {
     let got = read(&document(&[event("cpu_op", "a", "1712195495521716.781", "0.219", "")]), 1);
     assert_eq!(got.trace.host_ops.start[0].get(), 1_712_195_495_521_716_781);

@@ -41,10 +41,10 @@ pub(crate) fn dump_rows(trace: &Trace, thread_names: bool) -> String {
     let _ = writeln!(out, "{:?} {:?} {:?} {:?}", trace.ranks, trace.devices, trace.versions, trace.recorded);
     let t = &trace.host_ops;
     for i in 0..t.len() {
-        let (shapes, types) = (opt(t.shapes(i)), opt(t.types(i)));
+        let (shapes, types, strides, values) = (opt(t.shapes(i)), opt(t.types(i)), opt(t.strides(i)), opt(t.values(i)));
         let _ = writeln!(
             out,
-            "op {} {} {} {} {:?} {shapes} {types}",
+            "op {} {} {} {} {:?} {shapes} {types} {strides} {values}",
             text(t.name[i]),
             thread(t.thread[i]),
             t.start[i],

@@ -19,6 +19,8 @@ pub(super) struct SmellOut<'a> {
 struct CeilingOut {
     win_ns: Option<i64>,
     win_fraction: Option<f64>,
+    /// Whether the fraction is of the wall that is left without the profiler.
+    is_calibrated: bool,
     formula: &'static str,
 }
 
@@ -61,6 +63,7 @@ pub(super) fn smell(smell: &Smell) -> SmellOut<'_> {
         ceiling: CeilingOut {
             win_ns: smell.ceiling.map(|ceiling| ceiling.win_ns.get()),
             win_fraction: smell.ceiling.map(|ceiling| ceiling.win_fraction),
+            is_calibrated: smell.ceiling.is_some_and(|ceiling| ceiling.is_calibrated),
             formula: smell.ceiling_formula,
         },
         next: &smell.next,

@@ -1,7 +1,7 @@
 //! `longpole triage`, which is also `longpole FILE`
 
 use longpole_analysis::{Triage, TriageOptions, triage};
-use longpole_report::{Page, report_lines, triage_markdown, triage_text, wire};
+use longpole_report::{Page, printable, report_lines, triage_markdown, triage_text, wire};
 
 use super::ops::{sort_key, sort_rows};
 use crate::args::{Format, TriageArgs};
@@ -21,16 +21,27 @@ pub(super) fn run(args: &TriageArgs) -> Result<(), Failure> {
     let key = sort_key(args.common.sort.as_deref())?;
     let mut session = Session::open(&args.common)?;
     let is_cut = session.header().trust.notes.iter().any(|note| matches!(note.code, "truncated" | "damaged_compression"));
-    let options = TriageOptions { workload: session.shown(args.workload.as_deref()), unprofiled_step: args.unprofiled_step_ms, is_cut };
+    let options = TriageOptions {
+        workload: session.shown(args.workload.as_deref()),
+        unprofiled_step: args.unprofiled_step_ms,
+        is_cut,
+        full_names: args.common.full_names,
+    };
     let mut result = triage(&session.index, &session.scope, &options);
     let key = sort_rows(&mut result.ops, key);
     session.analysed();
+    if result.host_clock.as_ref().is_some_and(|clock| clock.calibration.is_some()) {
+        session.is_calibrated();
+    }
     filter(&mut session, &mut result);
     let (header, trace, limit) = (session.header(), session.index.trace(), session.limit_or(HEAD));
     let pattern = session.pattern();
     let page = Page { limit, sorted_by: Some(ops_column(key)), filter: pattern.as_deref() };
     if args.report_only {
         session.trust_to_stderr();
+        if let Some(clock) = &result.host_clock {
+            session.note_to_stderr(&printable(&clock.note));
+        }
         return session.print(&report_lines(&result, header.trust, &session.options));
     }
     match session.format() {

@@ -31,7 +31,7 @@ fn tables(trace: &Trace) -> [(&'static str, Vec<String>); 7] {
         (
             "operators",
             rows(ops.len(), |i| {
-                let described = (ops.shapes(i).map(text), ops.types(i).map(text));
+                let described = [ops.shapes(i), ops.types(i), ops.strides(i), ops.values(i)].map(|id| id.map(text));
                 line(text(ops.name[i]), ops.start[i] - base, ops.dur[i], (thread(ops.thread[i]), ops.external_id(i), described))
             }),
         ),

@@ -49,7 +49,8 @@ fn healthy() -> Events {
     let mut events = Events::default();
     events.event("cpu_op", "aten::mm", (9, 9), (0, 20_000), None);
     for at in 0..10 {
-        events.kernel(100 + at * 100, 120 + at * 100, 50);
+        // Launched ahead, so that the device never waits for the host.
+        events.kernel(100 + at * 2, 120 + at * 100, 50);
     }
     events
 }
@@ -153,4 +154,58 @@ fn the_report_alone_carries_its_grade_and_says_why_on_standard_error() {
     let first = partial.stdout.lines().next().expect("five lines");
     assert!(first.ends_with("[trust partial: data was lost, totals are lower bounds]"), "{first}");
     assert!(partial.stderr.contains("9.1 % of launches"), "{}", partial.stderr);
+}
+
+/// Four steps in which the device waits for each launch.
+fn cpu_bound() -> Events {
+    let mut events = Events::default();
+    for step in 0..4 {
+        events.event("user_annotation", "decode_step", (9, 9), (step * 5_000, 5_000), None);
+        for at in 0..10 {
+            let at = step * 5_000 + at * 500;
+            events.event("cpu_op", "aten::mm", (9, 9), (at, 400), None);
+            events.kernel(at + 300, at + 320, 50);
+        }
+    }
+    events
+}
+
+#[test]
+fn a_cpu_bound_window_is_said_to_be_so_by_every_command() {
+    const CAVEAT: &str = "the window is CPU-bound, and profiling inflates host time, typically 1.2 to 3 times";
+    let events = cpu_bound();
+    let text = events.text();
+    let in_one_line = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for command in ["triage", "ops", "kernels", "families", "ranges"] {
+        let run = |more: &[&str]| run_with(&[&[command, "-"], more].concat(), text.as_bytes());
+        for more in [&[][..], &["--markdown"]] {
+            let said = in_one_line(&run(more).stdout);
+            assert_eq!(said.matches(CAVEAT).count(), 1, "{command} {more:?}: {said}");
+            assert!(said.contains("--unprofiled-step-ms"), "{command}: {said}");
+        }
+        let json = validate(&run(&["--json"]).stdout);
+        assert!(json["trust"]["notes"].as_array().is_some_and(|notes| notes.iter().any(|note| note["code"] == "cpu_bound")), "{command}");
+        assert_eq!(json["trust"]["grade"], "good", "{command}");
+    }
+    for more in [&["triage", "-", "--report-only"][..], &["ops", "-", "--csv"]] {
+        let run = run_with(more, text.as_bytes());
+        assert!(in_one_line(&run.stderr).contains(CAVEAT) && !run.stdout.contains("CPU-bound"), "{more:?}: {}", run.stderr);
+    }
+    // One step does not repeat, so nothing can be calibrated with it.
+    let one = run_with(&["ops", "-", "--step", "1"], text.as_bytes());
+    assert!(in_one_line(&one.stdout).contains(CAVEAT) && !one.stdout.contains("--unprofiled-step-ms"), "{}", one.stdout);
+    // The device is busy with other work in the whole of it, whoever launched that.
+    let mut busy = events;
+    busy.event("kernel", "other", (0, 9), (0, 20_000), Some(2_000_000));
+    let said = read(&busy.text(), &["--step", "1"]).stdout;
+    assert!(!said.contains("CPU-bound") && !said.contains("host_bound"), "{said}");
+}
+
+#[test]
+fn a_timed_step_is_told_beside_the_report_too() {
+    let events = cpu_bound();
+    let run = read(&events.text(), &["--report-only", "--unprofiled-step-ms", "0.51"]);
+    assert!(run.stderr.contains("5.0 ms under the profiler and 510.0 us without"), "{}", run.stderr);
+    assert!(!run.stderr.contains("give triage its length") && !run.stdout.contains("host-bound"), "{}{}", run.stderr, run.stdout);
+    assert_eq!(run.stdout.lines().count(), 5);
 }

@@ -158,7 +158,17 @@ impl<'r> Maker<'r> {
         if self.run.recorded[rank].contains(&step) {
             let (name, thread) = (self.text(name), self.places[rank].0);
             let start = self.clock(rank, start);
-            self.builder.push_host_op(HostOp { name, thread, start, dur: Ns(dur), external_id: None, shapes: None, types: None });
+            self.builder.push_host_op(HostOp {
+                name,
+                thread,
+                start,
+                dur: Ns(dur),
+                external_id: None,
+                shapes: None,
+                types: None,
+                strides: None,
+                values: None,
+            });
         }
     }
 

@@ -1,0 +1,192 @@
+//! The table of devices.
+//!
+//! Bandwidth in GB/s (10^9 bytes). Arithmetic in tenths of a TFLOP/s (10^11 operations a second), dense, in the order of [`PeakKind`]:
+//! fp64, fp64 on matrix units, fp32, TF32, fp16, bf16, fp8, fp4, int8; 0 where the device has no such units or the vendor gives no figure.
+//! Where a vendor prints figures with sparsity, half of them stand here. Consumer cards accumulate fp16 and fp8 products in fp32 at half
+//! the rate of fp16 accumulation; frameworks accumulate in fp32, so that rate stands here.
+
+use longpole_trace::DeviceProperties;
+
+use super::{PeakKind, Peaks};
+
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) name: &'static str,
+    /// Words that must all be in the device's name.
+    words: &'static [&'static str],
+    pub(super) sm_counts: &'static [u32],
+    /// Least and most memory in GB, as a driver reports it.
+    memory: Option<(u64, u64)>,
+    bandwidth: u64,
+    cache_mib: u64,
+    tenths: [u64; PeakKind::ALL.len()],
+    source: &'static str,
+}
+
+impl Entry {
+    pub(super) fn peaks(&self) -> Peaks {
+        Peaks {
+            name: self.name.to_owned(),
+            memory_bytes_per_s: self.bandwidth * 1_000_000_000,
+            cache_bytes: Some(self.cache_mib << 20),
+            source: self.source.to_owned(),
+            flops_per_s: self.tenths.map(|tenths| Some(tenths * 100_000_000_000).filter(|&rate| rate > 0)),
+        }
+    }
+
+    fn fits(&self, properties: &DeviceProperties) -> bool {
+        let sm_fits = |count: u32| self.sm_counts.is_empty() || self.sm_counts.contains(&count);
+        let memory_fits = |bytes: u64| self.memory.is_none_or(|(least, most)| (least..=most).contains(&(bytes / 1_000_000_000)));
+        properties.sm_count.is_none_or(sm_fits) && properties.memory_bytes.is_none_or(memory_fits)
+    }
+}
+
+/// A device name as words: letters and digits, lower-cased, split at everything else.
+fn words(name: &str) -> Vec<String> {
+    name.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_ascii_lowercase).collect()
+}
+
+/// The first line whose words are all in the name and whose size fits. A name that says no model is told by its size, if one line alone
+/// fits.
+pub(super) fn find(properties: &DeviceProperties) -> Option<&'static Entry> {
+    const GENERIC: [&str; 5] = ["amd", "radeon", "graphics", "instinct", "nvidia"];
+    let name = words(properties.name.as_deref().unwrap_or_default());
+    if name.iter().any(|word| word == "mig") {
+        return None;
+    }
+    if name.iter().any(|word| !GENERIC.contains(&word.as_str())) {
+        return TABLE.iter().find(|entry| entry.words.iter().all(|word| name.iter().any(|has| has == word)) && entry.fits(properties));
+    }
+    properties.sm_count?;
+    properties.memory_bytes?;
+    let mut fitting = TABLE.iter().filter(|entry| !entry.sm_counts.is_empty() && entry.memory.is_some() && entry.fits(properties));
+    fitting.next().filter(|first| fitting.all(|other| other.name == first.name))
+}
+
+const VOLTA: &str = "NVIDIA V100 Tensor Core GPU datasheet (2020); cache: Tesla V100 architecture whitepaper";
+const AMPERE: &str = "NVIDIA A100 Tensor Core GPU datasheet (2022); cache: A100 architecture whitepaper";
+const HOPPER: &str = "NVIDIA H100 Tensor Core GPU datasheet (2024), figures with sparsity halved; cache: H100 architecture whitepaper";
+const H100_PCIE: &str = "NVIDIA H100 Tensor Core GPU architecture whitepaper v1.04, table of H100 PCIe";
+const H200: &str = "NVIDIA H200 Tensor Core GPU datasheet (2024), figures with sparsity halved; cache: H100 architecture whitepaper";
+const GH200: &str = "NVIDIA GH200 Grace Hopper Superchip datasheet (2024), figures with sparsity halved";
+const B200: &str = "NVIDIA HGX B200 specifications (8 GPUs, figures with sparsity halved, divided by 8); cache: Blackwell tuning guide";
+const B300: &str = "NVIDIA HGX B300 specifications (8 GPUs, figures with sparsity halved, fp4 dense as printed, divided by 8)";
+const GB200: &str = "NVIDIA GB200 NVL72 specifications (72 GPUs, figures with sparsity halved, divided by 72)";
+const GB300: &str = "NVIDIA GB300 NVL72 specifications (72 GPUs, figures with sparsity halved, fp4 dense as printed, divided by 72)";
+const ADA_DC: &str = "NVIDIA L40S, L40 and L4 datasheets (2023), figures with sparsity halved; cache: Ada GPU architecture whitepaper";
+const GA102: &str = "NVIDIA Ampere GA102 GPU architecture whitepaper v2.1, appendix";
+const ADA: &str = "NVIDIA Ada GPU architecture whitepaper v2.1, appendix";
+const BLACKWELL_RTX: &str = "NVIDIA RTX Blackwell GPU architecture whitepaper v1.1, appendix";
+const BLACKWELL_PRO: &str = "NVIDIA RTX PRO 6000 Blackwell datasheets (2025): FP32, and FP4 with sparsity halved; other types by the \
+                             ratios of the RTX Blackwell whitepaper";
+const CDNA2: &str = "AMD Instinct MI250X, MI250 and MI210 datasheets (2022), a package of two dies halved";
+const CDNA3: &str = "AMD Instinct MI300X and MI300A datasheets (2023); cache: CDNA 3 whitepaper (Infinity Cache)";
+const MI325X: &str = "AMD Instinct MI325X datasheet (2024); cache: CDNA 3 whitepaper (Infinity Cache)";
+const CDNA4: &str = "AMD Instinct MI350X and MI355X datasheets (2025); cache: CDNA 4 whitepaper (Infinity Cache)";
+
+macro_rules! entry {
+    ($name:literal, [$($word:literal),*], [$($sm:literal),*], $memory:expr, $bandwidth:literal, $cache:literal, $tenths:expr, $source:expr) => {
+        Entry {
+            name: $name,
+            words: &[$($word),*],
+            sm_counts: &[$($sm),*],
+            memory: $memory,
+            bandwidth: $bandwidth,
+            cache_mib: $cache,
+            tenths: $tenths,
+            source: $source,
+        }
+    };
+}
+
+/// Lines with more words stand before those with fewer.
+pub(super) static TABLE: &[Entry] = &[
+    //     name, words of its name, SMs, memory GB, GB/s, cache MiB, [fp64, fp64 matrix, fp32, TF32, fp16, bf16, fp8, fp4, int8], source
+    entry!("V100S PCIe", ["v100s"], [80], None, 1134, 6, [82, 0, 164, 0, 1300, 0, 0, 0, 0], VOLTA),
+    entry!("V100 PCIe", ["v100", "pcie"], [80], None, 900, 6, [70, 0, 140, 0, 1120, 0, 0, 0, 0], VOLTA),
+    entry!("V100 SXM2", ["v100", "sxm2"], [80], None, 900, 6, [78, 0, 157, 0, 1250, 0, 0, 0, 0], VOLTA),
+    entry!("V100 SXM2", ["v100", "dgxs"], [80], None, 900, 6, [78, 0, 157, 0, 1250, 0, 0, 0, 0], VOLTA),
+    entry!(
+        "T4",
+        ["t4"],
+        [40],
+        Some((15, 17)),
+        320,
+        4,
+        [0, 0, 81, 0, 650, 0, 0, 0, 1300],
+        "NVIDIA T4 Tensor Core GPU product brief and datasheet (2019)"
+    ),
+    entry!("A100 PCIe 80 GB", ["a100", "pcie"], [108], Some((78, 90)), 1935, 40, [97, 195, 195, 1560, 3120, 3120, 0, 0, 6240], AMPERE),
+    entry!("A100 SXM 80 GB", ["a100"], [108], Some((78, 90)), 2039, 40, [97, 195, 195, 1560, 3120, 3120, 0, 0, 6240], AMPERE),
+    entry!("A100 40 GB", ["a100"], [108], Some((38, 45)), 1555, 40, [97, 195, 195, 1560, 3120, 3120, 0, 0, 6240], AMPERE),
+    entry!("A30", ["a30"], [56], None, 933, 24, [52, 103, 103, 820, 1650, 1650, 0, 0, 3300], "NVIDIA A30 Tensor Core GPU datasheet (2022)"),
+    entry!(
+        "A10G",
+        ["a10g"],
+        [80],
+        None,
+        600,
+        6,
+        [0, 0, 350, 350, 700, 700, 0, 0, 1400],
+        "NVIDIA A10G datasheet for AWS G5 instances (2022)"
+    ),
+    entry!("A10", ["a10"], [72], None, 600, 6, [0, 0, 312, 625, 1250, 1250, 0, 0, 2500], "NVIDIA A10 Tensor Core GPU datasheet (2021)"),
+    entry!("A40", ["a40"], [84], None, 696, 6, [0, 0, 374, 748, 1497, 1497, 0, 0, 2993], "NVIDIA A40 datasheet (2022)"),
+    entry!("L4", ["l4"], [58], None, 300, 48, [0, 0, 303, 600, 1210, 1210, 2425, 0, 2425], ADA_DC),
+    entry!("L40S", ["l40s"], [142], None, 864, 96, [0, 0, 916, 1830, 3620, 3620, 7330, 0, 7330], ADA_DC),
+    entry!("L40", ["l40"], [142], None, 864, 96, [0, 0, 905, 905, 1810, 1810, 3620, 0, 3620], ADA_DC),
+    entry!("H100 NVL", ["h100", "nvl"], [132], None, 3900, 50, [300, 600, 600, 4175, 8355, 8355, 16_705, 0, 16_705], HOPPER),
+    entry!("H100 PCIe", ["h100", "pcie"], [114], None, 2039, 50, [256, 512, 512, 3780, 7560, 7560, 15_130, 0, 15_130], H100_PCIE),
+    entry!("H100 SXM", ["h100"], [132], None, 3350, 50, [340, 670, 670, 4945, 9895, 9895, 19_790, 0, 19_790], HOPPER),
+    entry!("H200 NVL", ["h200", "nvl"], [132], None, 4800, 50, [300, 600, 600, 4175, 8355, 8355, 16_705, 0, 16_705], H200),
+    entry!("H200 SXM", ["h200"], [132], Some((130, 155)), 4800, 50, [340, 670, 670, 4945, 9895, 9895, 19_790, 0, 19_790], H200),
+    entry!("GH200 144 GB", ["gh200"], [132], Some((120, 160)), 4900, 50, [340, 670, 670, 4945, 9900, 9900, 19_790, 0, 19_790], GH200),
+    entry!("GH200 96 GB", ["gh200"], [132], Some((90, 105)), 4000, 50, [340, 670, 670, 4945, 9900, 9900, 19_790, 0, 19_790], GH200),
+    entry!("B200", ["b200"], [], None, 8000, 126, [370, 370, 750, 11_250, 22_500, 22_500, 45_000, 90_000, 45_000], B200),
+    entry!("B300", ["b300"], [], None, 8000, 126, [12, 12, 750, 11_250, 22_500, 22_500, 45_000, 131_250, 0], B300),
+    entry!("GB200", ["gb200"], [], None, 8000, 126, [400, 400, 800, 12_500, 25_000, 25_000, 50_000, 100_000, 50_000], GB200),
+    entry!("GB300", ["gb300"], [], None, 8000, 126, [13, 13, 800, 12_500, 25_000, 25_000, 50_000, 150_000, 0], GB300),
+    entry!("RTX 3090", ["rtx", "3090"], [82], None, 936, 6, [0, 0, 356, 356, 710, 710, 0, 0, 2840], GA102),
+    entry!("RTX A6000", ["a6000"], [84], None, 768, 6, [0, 0, 387, 774, 1548, 1548, 0, 0, 3097], GA102),
+    entry!("RTX 4090", ["rtx", "4090"], [128], None, 1008, 72, [13, 0, 826, 826, 1652, 1652, 3303, 0, 6606], ADA),
+    entry!("RTX 6000 Ada", ["rtx", "6000", "ada"], [142], None, 960, 96, [0, 0, 911, 1821, 3642, 3642, 7285, 0, 7285], ADA),
+    entry!("RTX 5090", ["rtx", "5090"], [170], None, 1792, 96, [16, 0, 1048, 1048, 2095, 2095, 4190, 16_760, 8380], BLACKWELL_RTX),
+    entry!(
+        "RTX PRO 6000 Blackwell Max-Q",
+        ["rtx", "pro", "6000", "blackwell", "max"],
+        [188],
+        None,
+        1792,
+        128,
+        [0, 0, 1100, 2194, 4389, 4389, 8778, 17_555, 8778],
+        BLACKWELL_PRO
+    ),
+    entry!(
+        "RTX PRO 6000 Blackwell Server",
+        ["rtx", "pro", "6000", "blackwell", "server"],
+        [188],
+        None,
+        1597,
+        128,
+        [0, 0, 1200, 2500, 5000, 5000, 10_000, 20_000, 10_000],
+        BLACKWELL_PRO
+    ),
+    entry!(
+        "RTX PRO 6000 Blackwell Workstation",
+        ["rtx", "pro", "6000", "blackwell"],
+        [188],
+        None,
+        1792,
+        128,
+        [0, 0, 1260, 2519, 5038, 5038, 10_076, 20_152, 10_076],
+        BLACKWELL_PRO
+    ),
+    entry!("MI250X (one of two dies)", ["mi250x"], [110], Some((60, 70)), 1638, 8, [239, 479, 239, 0, 1915, 1915, 0, 0, 1915], CDNA2),
+    entry!("MI250, MI210 (one die)", ["mi250"], [104], Some((60, 70)), 1638, 8, [226, 453, 226, 0, 1810, 1810, 0, 0, 1810], CDNA2),
+    entry!("MI250, MI210 (one die)", ["mi210"], [104], None, 1638, 8, [226, 453, 226, 0, 1810, 1810, 0, 0, 1810], CDNA2),
+    entry!("MI300X", ["mi300x"], [304], Some((180, 210)), 5325, 256, [817, 1634, 1634, 6537, 13_074, 13_074, 26_149, 0, 26_149], CDNA3),
+    entry!("MI300A", ["mi300a"], [228], Some((100, 140)), 5300, 256, [613, 1226, 1226, 4903, 9806, 9806, 19_612, 0, 19_612], CDNA3),
+    entry!("MI325X", ["mi325x"], [304], Some((240, 280)), 6000, 256, [817, 1634, 1634, 6537, 13_074, 13_074, 26_149, 0, 26_149], MI325X),
+    entry!("MI350X", ["mi350x"], [256], Some((270, 320)), 8000, 256, [721, 721, 1442, 0, 23_069, 23_069, 46_137, 92_274, 46_137], CDNA4),
+    entry!("MI355X", ["mi355x"], [256], Some((270, 320)), 8000, 256, [786, 786, 1573, 0, 25_166, 25_166, 50_332, 100_663, 50_332], CDNA4),
+];
