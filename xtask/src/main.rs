@@ -3,6 +3,7 @@
 
 mod bench;
 mod gen_trace;
+mod ncu_report;
 mod schema;
 mod tidy;
 
@@ -23,6 +24,10 @@ struct Cli {
 enum Command {
     /// Write a large realistic trace and its exact totals.
     GenTrace(gen_trace::Options),
+    /// Write a large report by repeating the results of a recorded one.
+    GenReport(ncu_report::GenOptions),
+    /// Copy a report without the text of the source files packed into it.
+    StripReport(ncu_report::StripOptions),
     /// Measure longpole against the least work its input asks for.
     Bench(bench::Options),
     /// Check the invariants of the workspace on its sources.
@@ -50,6 +55,14 @@ fn main() -> Result<()> {
                 made.events,
                 started.elapsed().as_secs_f64()
             );
+        }
+        Command::GenReport(options) => {
+            let bytes = ncu_report::generate(&options)?;
+            println!("{}: {:.1} MB", options.output.display(), bytes as f64 / 1e6);
+        }
+        Command::StripReport(options) => {
+            let dropped = ncu_report::strip(&options)?;
+            println!("{}: the text of {dropped} files left out", options.output.display());
         }
         Command::Bench(options) => bench::run(root(), &options)?,
         Command::Schema(options) => schema::run(root(), &options)?,

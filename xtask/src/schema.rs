@@ -14,6 +14,16 @@ use serde_json::Value;
 /// Command lines that read no trace. `--json` is added at the end.
 const COMMANDS_ALONE: [&[&str]; 2] = [&["explain"], &["explain", "host_bound"]];
 
+/// Command lines on the reports of `corpus/ncu`, from the root of the repository. `--json` is added at the end.
+const COMMANDS_ON_REPORTS: [&[&str]; 6] = [
+    &["ncu", "corpus/ncu/kern_basic.ncu-rep"],
+    &["ncu", "corpus/ncu/kern_basic.ncu-rep", "--table"],
+    &["ncu", "corpus/ncu/gemv_before.ncu-repz", "--source"],
+    &["ncu", "corpus/ncu/gemv_after.ncu-repz", "--metrics", "dram|opcode"],
+    &["ncu", "corpus/ncu/gemv_after.ncu-repz", "--compare", "corpus/ncu/gemv_before.ncu-repz"],
+    &["ncu", "corpus/ncu/kern_basic.ncu-rep", "--compare", "corpus/ncu/gemv_before.ncu-repz"],
+];
+
 /// Command lines whose output is checked on every trace. The trace and `--json --quiet` are added at the end.
 const COMMANDS: [&[&str]; 8] = [
     &["triage"],
@@ -56,9 +66,10 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let mut seen = BTreeSet::new();
     let mut documents = 0;
     let of_traces = traces.iter().flat_map(|trace| COMMANDS.map(|command| (command, Some(trace.as_path()))));
-    for (command, trace) in of_traces.chain(COMMANDS_ALONE.map(|command| (command, None))) {
+    let alone = COMMANDS_ALONE.into_iter().chain(COMMANDS_ON_REPORTS).map(|command| (command, None));
+    for (command, trace) in of_traces.chain(alone) {
         let name = format!("longpole {} {}", command.join(" "), trace.unwrap_or(Path::new("")).display());
-        match output(&binary, command, trace).and_then(|document| check(&schemas, &document)) {
+        match output(root, &binary, command, trace).and_then(|document| check(&schemas, &document)) {
             Ok((schema, faults)) => {
                 complaints.extend(faults.into_iter().map(|fault| format!("{name}: {fault}")));
                 seen.insert(schema);
@@ -115,9 +126,10 @@ fn compile(schema: &Value) -> Result<(String, Validator)> {
     Ok((name.to_owned(), validator))
 }
 
-fn output(binary: &Path, command: &[&str], trace: Option<&Path>) -> Result<Value> {
+fn output(root: &Path, binary: &Path, command: &[&str], trace: Option<&Path>) -> Result<Value> {
     let quiet = trace.map(|_| "--quiet");
     let result = Command::new(binary)
+        .current_dir(root)
         .args(command)
         .args(trace)
         .arg("--json")

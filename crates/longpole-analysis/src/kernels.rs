@@ -156,9 +156,27 @@ fn extremes(durations: &mut [Ns]) -> (Ns, Ns, Ns) {
 
 /// Marks short names that several rows share with a hash of the full name, with more digits where four are not enough.
 fn tell_apart(rows: &mut [KernelRow]) {
-    let plain: Vec<String> = rows.iter().map(|row| row.short_name.clone()).collect();
+    let mut names: Vec<(String, &str)> = rows.iter().map(|row| (row.short_name.clone(), row.name.as_str())).collect();
+    mark_shared(&mut names);
+    let names: Vec<String> = names.into_iter().map(|(short, _)| short).collect();
+    for (row, short) in rows.iter_mut().zip(names) {
+        row.short_name = short;
+    }
+}
+
+/// The short form of each of these names, which differ; names of which it would be the same text are told apart by a hash of the
+/// whole name, as in the kernel table.
+pub fn short_names(full: &[&str]) -> Vec<String> {
+    let mut names: Vec<(String, &str)> = full.iter().map(|&full| (short_name(full), full)).collect();
+    mark_shared(&mut names);
+    names.into_iter().map(|(short, _)| short).collect()
+}
+
+/// Pairs of short and full name; no two short names are the same afterwards, if no two full names are.
+fn mark_shared(names: &mut [(String, &str)]) {
+    let plain: Vec<String> = names.iter().map(|(short, _)| short.clone()).collect();
     for digits in [4, 8, 16] {
-        let current: Vec<String> = rows.iter().map(|row| row.short_name.clone()).collect();
+        let current: Vec<String> = names.iter().map(|(short, _)| short.clone()).collect();
         let mut count: HashMap<&str, u32, FixedState> = HashMap::default();
         for short in &current {
             *count.entry(short).or_insert(0) += 1;
@@ -166,9 +184,9 @@ fn tell_apart(rows: &mut [KernelRow]) {
         if count.values().all(|&count| count == 1) {
             return;
         }
-        for ((row, plain), short) in rows.iter_mut().zip(&plain).zip(&current) {
+        for (((short_name, full), plain), short) in names.iter_mut().zip(&plain).zip(&current) {
             if count[short.as_str()] > 1 {
-                row.short_name = with_hash(plain, &row.name, digits);
+                *short_name = with_hash(plain, full, digits);
             }
         }
     }

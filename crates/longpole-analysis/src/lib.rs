@@ -35,7 +35,7 @@ pub use collectives::{
 pub use families::{Family, FamilyRow, family_table};
 pub use host_pace::{HostBoundWindow, host_bound_window};
 pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex};
-pub use kernels::{KernelOwner, KernelRow, kernel_table};
+pub use kernels::{KernelOwner, KernelRow, kernel_table, short_names};
 pub use memory::{MemoryRow, MemoryTable, memory_table};
 pub use ops::{GroupBy, OpRow, OpRowKind, OpTable, op_table};
 pub use profiler_overhead::{ProfilerOverhead, profiler_overhead};

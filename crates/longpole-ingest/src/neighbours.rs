@@ -9,7 +9,7 @@ type Neighbour = (&'static str, &'static str);
 
 const EXPORT: &str = "export a PyTorch trace with `prof.export_chrome_trace(\"trace.json.gz\")`";
 const NSYS: Neighbour = ("an Nsight Systems report", "look at it with `nsys stats FILE`");
-const NCU: Neighbour = ("an Nsight Compute report", "look at it with `ncu --import FILE --page details`");
+const NCU: Neighbour = ("an Nsight Compute report", "read it with `longpole ncu FILE`");
 
 /// First bytes of binary and text files.
 const MAGICS: &[(&[u8], Neighbour)] = &[
@@ -18,8 +18,8 @@ const MAGICS: &[(&[u8], Neighbour)] = &[
         ("an SQLite database (an Nsight Systems or nvprof export?)", "look at an Nsight Systems export with `nsys stats FILE`"),
     ),
     (b"NVR\0", NCU),
-    (b"==PROF==", ("the text output of Nsight Compute", "profile with `ncu -o report`")),
-    (b"\"ID\",\"Process ID\"", ("a CSV export of Nsight Compute", "keep the report itself (`ncu -o report`)")),
+    (b"==PROF==", ("the text output of Nsight Compute", "profile with `ncu -o report` and read that with `longpole ncu FILE`")),
+    (b"\"ID\",\"Process ID\"", ("a CSV export of Nsight Compute", "read it with `longpole ncu FILE`")),
     (b"PK\x03\x04", ("a zip archive (a saved PyTorch model?)", "unpack it and give the trace inside")),
     (b"PAR1", ("a Parquet file", EXPORT)),
     (b"\xfd7zXZ\0", ("an xz archive", "unpack it (`xz -d FILE`) and give what is inside")),

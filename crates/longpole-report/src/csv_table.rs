@@ -19,7 +19,7 @@ pub fn csv(table: &Table) -> String {
             Value::Count(n) => n.to_string(),
             Value::Time(ns) => ns.get().to_string(),
             Value::Bytes(bytes) => bytes.to_string(),
-            Value::Share(share) => share.to_string(),
+            Value::Share(number) | Value::Number(number) | Value::Percent(number) | Value::Rate(number) => number.to_string(),
             Value::Missing | Value::Blank => String::new(),
         }));
     }

@@ -132,18 +132,24 @@ pub fn text_header(header: &Header<'_>, options: &TextOptions) -> String {
     out
 }
 
-/// The header as Markdown.
-pub fn markdown_header(header: &Header<'_>) -> String {
+/// The trust part of the header as Markdown.
+pub(crate) fn markdown_trust(trust: &Trust) -> String {
     let mut out = String::new();
-    let grade = header.trust.grade;
+    let grade = trust.grade;
     let _ = writeln!(out, "**Trust:** {}: {}", grade.name(), grade.meaning());
-    let notes: Vec<_> = header.trust.notes.iter().filter(|n| n.is_worth_a_line()).collect();
+    let notes: Vec<_> = trust.notes.iter().filter(|n| n.is_worth_a_line()).collect();
     if !notes.is_empty() {
         out.push('\n');
     }
     for note in notes {
         let _ = writeln!(out, "- {}", markdown_text(&sentence(note)));
     }
+    out
+}
+
+/// The header as Markdown.
+pub fn markdown_header(header: &Header<'_>) -> String {
+    let mut out = markdown_trust(header.trust);
     let _ = writeln!(out, "\n**Source:** {}", markdown_text(&header.source_line()));
     let scope = header.scope_line();
     if !scope.is_empty() {

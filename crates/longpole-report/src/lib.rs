@@ -16,7 +16,9 @@ mod csv_table;
 mod header;
 mod markdown_table;
 mod names;
+mod ncu;
 mod redact;
+mod report_header;
 mod style;
 mod suspects;
 mod table;
@@ -31,11 +33,22 @@ pub use csv_table::csv;
 pub use header::{Header, Source, markdown_header, text_header, text_trust};
 pub use markdown_table::markdown;
 pub use names::{csv_cell, ellipsis, markdown_text, printable};
+pub use ncu::{
+    ComparisonPage, KernelPage, NcuKernel, RawMetric, Verdicts, comparison_markdown, comparison_text, kernel_lines, kernels_markdown,
+    kernels_text, sources_markdown, sources_text, tables_markdown, tables_text,
+};
 pub use redact::{redact, redact_problems, redact_string, redact_trace};
+pub use redact::{
+    redact_comparison, redact_launches, redact_metrics, redact_report_source, redact_source_view, redact_summary, redact_troubles,
+};
+pub use report_header::{
+    ReportDevice, ReportHeader, ReportSource, comparison_markdown_header, comparison_text_header, report_markdown_header,
+    report_text_header,
+};
 pub use style::Style;
 pub use suspects::{explain_list, explain_markdown, explain_text};
 pub use table::{Column, Kind, Row, Table, Value};
 pub use text_table::{TextOptions, text};
 pub use triage_page::{Page, report_lines, triage_markdown, triage_text};
 pub use trust::{Grade, Note, Trust};
-pub use units::{bytes, count, time};
+pub use units::{bytes, clock, count, decimal, rate, time};

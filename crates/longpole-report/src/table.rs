@@ -20,6 +20,14 @@ pub enum Kind {
     Share,
     /// 0..1, drawn as a bar; text only.
     Bar,
+    /// Numbers with two decimals.
+    Number,
+    /// Percent as the source gives it, with one decimal.
+    Percent,
+    /// Bytes a second, shown in one unit a column.
+    Rate,
+    /// Numbers of different units, each written with its own: texts that are right-aligned and never cut.
+    Quantity,
 }
 
 /// One column.
@@ -132,6 +140,12 @@ pub enum Value {
     Bytes(i64),
     /// A share, 0..1.
     Share(f64),
+    /// A number without a unit, or one that its heading names.
+    Number(f64),
+    /// Percent, 100 for all of it.
+    Percent(f64),
+    /// Bytes a second.
+    Rate(f64),
     /// Not recorded.
     Missing,
     /// Nothing belongs here (sums that would mean nothing).
@@ -147,6 +161,26 @@ impl Value {
     /// A size that may be absent.
     pub fn bytes(value: Option<i64>) -> Self {
         value.map_or(Self::Missing, Self::Bytes)
+    }
+
+    /// A count that may be absent.
+    pub fn count(value: Option<u64>) -> Self {
+        value.map_or(Self::Missing, Self::Count)
+    }
+
+    /// A number that may be absent.
+    pub fn number(value: Option<f64>) -> Self {
+        value.map_or(Self::Missing, Self::Number)
+    }
+
+    /// Percent that may be absent.
+    pub fn percent(value: Option<f64>) -> Self {
+        value.map_or(Self::Missing, Self::Percent)
+    }
+
+    /// A rate that may be absent.
+    pub fn rate(value: Option<f64>) -> Self {
+        value.map_or(Self::Missing, Self::Rate)
     }
 
     /// `part` of `whole`; missing when either is, or when the whole is zero.
@@ -167,6 +201,7 @@ impl Value {
         match self {
             Self::Time(ns) => ns.get().unsigned_abs(),
             Self::Bytes(bytes) => bytes.unsigned_abs(),
+            Self::Rate(rate) => rate.abs() as u64,
             _ => 0,
         }
     }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use crate::names::{ellipsis, printable, width, wrap};
 use crate::style::Style;
 use crate::table::{Column, Kind, Row, Table, Value};
-use crate::units::{Scale, byte_scale, count, percent, time_scale};
+use crate::units::{Scale, byte_scale, count, decimal, percent, rate_scale, time_scale};
 
 /// How text is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +58,9 @@ impl Unit {
 
 pub(crate) fn heading_unit(table: &Table, column: usize) -> Unit {
     match table.columns[column].kind {
-        Kind::Text | Kind::Count | Kind::Bar => Unit::Plain,
-        Kind::Share => Unit::Percent,
+        Kind::Text | Kind::Count | Kind::Bar | Kind::Number | Kind::Quantity => Unit::Plain,
+        Kind::Share | Kind::Percent => Unit::Percent,
+        Kind::Rate => Unit::Scaled(rate_scale(table.largest(column))),
         Kind::Time => Unit::Scaled(time_scale(table.largest(column))),
         Kind::Bytes => Unit::Scaled(byte_scale(table.largest(column))),
     }
@@ -71,6 +72,10 @@ pub(crate) fn number(value: &Value, unit: Unit) -> String {
         (Value::Time(ns), Unit::Scaled(scale)) => scale.show(ns.get()),
         (Value::Bytes(bytes), Unit::Scaled(scale)) => scale.show(*bytes),
         (Value::Share(share), _) => percent(*share),
+        (Value::Percent(value), _) => percent(*value / 100.0),
+        (Value::Number(value), _) => decimal(*value),
+        (Value::Rate(rate), Unit::Scaled(scale)) => scale.show(rounded(*rate)),
+        (Value::Rate(rate), _) => count(rate.abs() as u64),
         (Value::Count(n), _) => count(*n),
         (Value::Missing, _) => "–".to_owned(),
         (Value::Blank, _) => String::new(),
@@ -80,10 +85,15 @@ pub(crate) fn number(value: &Value, unit: Unit) -> String {
     }
 }
 
-/// A bar of at most [`BAR`] columns, in eighths of a column.
-fn bar(share: f64) -> String {
+/// A rate as the whole number of bytes a second that a scale takes.
+fn rounded(rate: f64) -> i64 {
+    rate.round() as i64
+}
+
+/// A bar of at most `columns` columns, in eighths of a column.
+pub(crate) fn bar(share: f64, columns: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let eighths = (share.clamp(0.0, 1.0) * (BAR * 8) as f64).round() as usize;
+    let eighths = (share.clamp(0.0, 1.0) * (columns * 8) as f64).round() as usize;
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
@@ -122,7 +132,7 @@ fn lay_out(table: &Table, column: usize) -> Laid {
         .chain(&table.totals)
         .map(|row| match &row.cells[column] {
             Value::Text(text) if first => format!("{}{}", "  ".repeat(row.depth), printable(text)),
-            Value::Share(share) if heading.kind == Kind::Bar => bar(*share),
+            Value::Share(share) if heading.kind == Kind::Bar => bar(*share, BAR),
             value => number(value, unit),
         })
         .collect();
@@ -310,11 +320,11 @@ mod tests {
 
     #[test]
     fn bars_round_to_eighths() {
-        assert_eq!(bar(0.0), "");
-        assert_eq!(bar(1.0), "█".repeat(20));
-        assert_eq!(bar(0.5), "█".repeat(10));
-        assert_eq!(bar(7.0), "█".repeat(20));
-        assert_eq!(bar(f64::NAN), "");
-        assert_eq!(bar(0.006), "▏");
+        assert_eq!(bar(0.0, BAR), "");
+        assert_eq!(bar(1.0, BAR), "█".repeat(20));
+        assert_eq!(bar(0.5, BAR), "█".repeat(10));
+        assert_eq!(bar(7.0, BAR), "█".repeat(20));
+        assert_eq!(bar(f64::NAN, BAR), "");
+        assert_eq!(bar(0.006, BAR), "▏");
     }
 }

@@ -1,5 +1,6 @@
 //! The trust header: how far the numbers below it can be believed, and why.
 
+use longpole_ncu::Trouble;
 use longpole_trace::{Ns, Problem, Problems, Severity};
 
 use crate::units::percent;
@@ -77,11 +78,6 @@ pub struct Trust {
 impl Trust {
     /// Judges everything that an importer and the analyses counted.
     pub fn new(problems: &Problems) -> Self {
-        let grade = match problems.worst() {
-            None | Some(Severity::Info) => Grade::Good,
-            Some(Severity::Notice) => Grade::Noted,
-            Some(Severity::DataLoss | Severity::Error) => Grade::Partial,
-        };
         let mut notes: Vec<_> = problems
             .iter()
             .map(|problem| {
@@ -100,7 +96,43 @@ impl Trust {
             })
             .collect();
         notes.sort_by_key(|note| std::cmp::Reverse(note.severity));
-        Self { grade, notes }
+        Self { grade: grade(problems.worst()), notes }
+    }
+
+    /// Judges everything that was counted while a report of Nsight Compute was read.
+    pub fn of_report(troubles: &[Trouble]) -> Self {
+        let mut notes: Vec<_> = troubles
+            .iter()
+            .map(|trouble| {
+                let (code, severity, message, hint) = trouble.code.describe();
+                Note {
+                    code,
+                    severity: match severity {
+                        longpole_ncu::Severity::Info => Severity::Info,
+                        longpole_ncu::Severity::Notice => Severity::Notice,
+                        longpole_ncu::Severity::DataLoss => Severity::DataLoss,
+                    },
+                    count: trouble.count,
+                    message: message.to_owned(),
+                    hint,
+                    example: trouble.example.clone(),
+                    first_offset: trouble.first_offset,
+                    time: None,
+                    out_of: None,
+                }
+            })
+            .collect();
+        notes.sort_by_key(|note| std::cmp::Reverse(note.severity));
+        Self { grade: grade(notes.iter().map(|note| note.severity).max()), notes }
+    }
+}
+
+/// The grade that the worst of all troubles gives.
+const fn grade(worst: Option<Severity>) -> Grade {
+    match worst {
+        None | Some(Severity::Info) => Grade::Good,
+        Some(Severity::Notice) => Grade::Noted,
+        Some(Severity::DataLoss | Severity::Error) => Grade::Partial,
     }
 }
 

@@ -29,8 +29,23 @@ const BYTES: [Scale; 4] = [
     Scale { divisor: 1 << 30, decimals: 2, label: "GiB" },
 ];
 
+const RATE: [Scale; 5] = [
+    Scale { divisor: 1, decimals: 0, label: "B/s" },
+    Scale { divisor: 1_000, decimals: 1, label: "kB/s" },
+    Scale { divisor: 1_000_000, decimals: 1, label: "MB/s" },
+    Scale { divisor: 1_000_000_000, decimals: 1, label: "GB/s" },
+    Scale { divisor: 1_000_000_000_000, decimals: 2, label: "TB/s" },
+];
+
+const CLOCK: [Scale; 4] = [
+    Scale { divisor: 1, decimals: 0, label: "Hz" },
+    Scale { divisor: 1_000, decimals: 1, label: "kHz" },
+    Scale { divisor: 1_000_000, decimals: 0, label: "MHz" },
+    Scale { divisor: 1_000_000_000, decimals: 2, label: "GHz" },
+];
+
 /// The largest unit of which `largest` holds at least `at_least`.
-fn pick(scales: &[Scale; 4], largest: u64, at_least: u128) -> Scale {
+fn pick(scales: &[Scale], largest: u64, at_least: u128) -> Scale {
     let fits = |scale: &&Scale| u128::from(largest) >= scale.divisor * at_least;
     *scales.iter().rev().find(fits).unwrap_or(&scales[0])
 }
@@ -44,6 +59,11 @@ pub(crate) fn time_scale(largest: u64) -> Scale {
 /// The unit of a column of sizes whose largest is `largest` bytes.
 pub(crate) fn byte_scale(largest: u64) -> Scale {
     pick(&BYTES, largest, 10)
+}
+
+/// The unit of a column of rates whose largest is `largest` bytes a second. Decimal, as memory bandwidths are given.
+pub(crate) fn rate_scale(largest: u64) -> Scale {
+    pick(&RATE, largest, 10)
 }
 
 impl Scale {
@@ -100,6 +120,36 @@ pub fn bytes(value: i64) -> String {
     format!("{} {}", scale.show(value), scale.label)
 }
 
+/// One rate with its own unit: `289.4 GB/s`.
+pub fn rate(bytes_per_s: f64) -> String {
+    let value = bytes_per_s.round() as i64;
+    let scale = pick(&RATE, value.unsigned_abs(), 1);
+    format!("{} {}", scale.show(value), scale.label)
+}
+
+/// One clock with its own unit: `1.98 GHz`.
+pub fn clock(hertz: f64) -> String {
+    let value = hertz.round() as i64;
+    let scale = pick(&CLOCK, value.unsigned_abs(), 1);
+    format!("{} {}", scale.show(value), scale.label)
+}
+
+/// A number with two decimals and thousands separators: `1,234.50`.
+pub fn decimal(value: f64) -> String {
+    if value == 0.0 {
+        "0".to_owned()
+    } else if value.abs() >= 1e15 {
+        // Digits beyond those of a double would be made up.
+        format!("{value:.3e}")
+    } else if value.abs() < 0.005 {
+        if value < 0.0 { "-<0.01".to_owned() } else { "<0.01".to_owned() }
+    } else {
+        let cents = (value.abs() * 100.0).round() as u64;
+        let sign = if value < 0.0 { "-" } else { "" };
+        format!("{sign}{}.{:02}", group(&(cents / 100).to_string()), cents % 100)
+    }
+}
+
 /// A share 0..1 as percent, without the sign: `19.2`.
 pub(crate) fn percent(fraction: f64) -> String {
     let value = fraction * 100.0;
@@ -149,6 +199,19 @@ mod tests {
         assert_eq!(bytes(-3 << 20), "-3.00 MiB");
         assert_eq!(count(1_234_567), "1,234,567");
         assert_eq!(count(999), "999");
+    }
+
+    #[test]
+    fn rates_clocks_and_decimals() {
+        assert_eq!(rate(289_412_345_678.0), "289.4 GB/s");
+        assert_eq!(rate(4_800_000_000_000.0), "4.80 TB/s");
+        assert_eq!((clock(1.98e9).as_str(), clock(345e6).as_str()), ("1.98 GHz", "345 MHz"));
+        assert_eq!(rate_scale(4_800_000_000_000).label, "GB/s");
+        for (value, text) in
+            [(0.0, "0"), (0.001, "<0.01"), (-0.001, "-<0.01"), (33.917, "33.92"), (-1_234.5, "-1,234.50"), (1e20, "1.000e20")]
+        {
+            assert_eq!(decimal(value), text);
+        }
     }
 
     #[test]

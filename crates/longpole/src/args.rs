@@ -1,11 +1,15 @@
 //! Commands and flags.
 
+mod ncu;
+
 use std::ffi::OsString;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use longpole_analysis::{GroupBy, ScopeSpec};
 use longpole_trace::Ns;
 use regex::Regex;
+
+pub(crate) use ncu::NcuArgs;
 
 use crate::time_window;
 
@@ -93,6 +97,22 @@ Examples:
   longpole memory trace.json.gz
   longpole memory trace.json.gz --sort peak --range decode_step")]
     Memory(TableArgs),
+    /// Nsight Compute reports: why a kernel is slow, all launches, source lines, two reports compared
+    #[command(
+        after_help = "A REPORT is what `ncu -o report` writes (.ncu-rep, .ncu-repz), ncu's `--csv --page raw`, or - for standard input.
+At most four kernels are shown in full; of more there is the table, unless --kernel or --id asks for a few.
+
+Sort keys of the table: launch, duration (default), dram, memory, sm, occupancy, waves, name.
+
+Examples:
+  longpole ncu report.ncu-rep
+  longpole ncu report.ncu-rep --table --sort occupancy --limit 50
+  longpole ncu report.ncu-rep --kernel gemv --full
+  longpole ncu report.ncu-rep --id 3 --source
+  longpole ncu after.ncu-rep --compare before.ncu-rep
+  longpole ncu report.ncu-rep --metrics 'dram__bytes.*sum$' --csv"
+    )]
+    Ncu(NcuArgs),
     /// What a suspect means, how it is detected, and what usually fixes it
     #[command(after_help = "Examples:
   longpole explain
@@ -118,7 +138,15 @@ impl Command {
             Self::Triage(args) => Some(&args.common),
             Self::Ops(args) => Some(&args.common),
             Self::Kernels(args) | Self::Families(args) | Self::Ranges(args) | Self::Memory(args) => Some(&args.common),
-            Self::Explain(_) | Self::Completions { .. } => None,
+            Self::Ncu(_) | Self::Explain(_) | Self::Completions { .. } => None,
+        }
+    }
+
+    /// Whether what is private is to be shown as it is.
+    pub(crate) fn shows_secrets(&self) -> bool {
+        match self {
+            Self::Ncu(args) => args.no_redact,
+            command => command.common().is_some_and(|common| common.no_redact),
         }
     }
 }

@@ -11,6 +11,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use longpole_report::redact;
 
 use crate::args::Cli;
+use crate::commands::is_report;
 use crate::exit::{complain, exit};
 
 /// True when the first argument is for clap as it is: a command, a question about the program, or a word that is neither a
@@ -30,7 +31,9 @@ fn is_complete(first: &OsString) -> bool {
 /// The arguments as clap expects them.
 pub(crate) fn normalise(mut args: Vec<OsString>) -> Vec<OsString> {
     if args.get(1).is_some_and(|first| !is_complete(first)) {
-        args.insert(1, "triage".into());
+        // Of a trace the first page is asked for, of a report of Nsight Compute its summary.
+        let is_report = args.iter().skip(1).any(|arg| is_report(arg));
+        args.insert(1, if is_report { "ncu" } else { "triage" }.into());
     }
     // Asked twice for help, one answer will do.
     if args.get(1).is_some_and(|first| first == "help") {

@@ -24,6 +24,5 @@ static ALLOCATOR: alloc::Counting = alloc::Counting;
 fn main() {
     let cli = args::Cli::try_parse_from(argv::normalise(std::env::args_os().collect())).unwrap_or_else(|error| argv::refuse(&error));
     // Exiting here instead of returning leaves the trace to the system, which frees it all at once.
-    let shows_secrets = cli.command.common().is_some_and(|common| common.no_redact);
-    exit::exit(commands::run(&cli.command), shows_secrets);
+    exit::exit(commands::run(&cli.command), cli.command.shows_secrets());
 }

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _};
 
 use longpole_report::TextOptions;
 
-use crate::args::{ColorWhen, Common};
+use crate::args::{ColorWhen, Common, NcuArgs};
 
 /// Columns when output goes to a file or pipe and `COLUMNS` does not say.
 const DEFAULT_WIDTH: usize = 120;
@@ -32,6 +32,11 @@ fn color(when: ColorWhen) -> bool {
 /// How text is laid out on standard output.
 pub(crate) fn text_options(common: &Common) -> TextOptions {
     TextOptions { width: columns(), color: color(common.color), full_names: common.full_names, wrap: io::stdout().is_terminal() }
+}
+
+/// The same for a report.
+pub(crate) fn report_options(args: &NcuArgs) -> TextOptions {
+    TextOptions { width: columns(), color: color(args.color), full_names: args.full_names, wrap: io::stdout().is_terminal() }
 }
 
 /// The same where no trace is read.

@@ -24,6 +24,8 @@ use longpole_trace::{ActivityKind, Trace};
 
 pub use table::{FamilyRow, family_table};
 
+use crate::short_name::gnu_spelling;
+
 /// What a kernel does, judged by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Family {
@@ -401,6 +403,7 @@ impl Family {
             ActivityKind::Kernel | ActivityKind::Other => {}
         }
         let name = name.to_lowercase();
+        let name = gnu_spelling(&name);
         let name = name.trim().trim_start_matches("void ").replace("(anonymous namespace)::", "");
         let head = &name[..name.find(['<', '(']).unwrap_or(name.len())];
         RULES.iter().find(|rule| holds(rule.head, head) && holds(rule.text, &name)).map_or(Self::Other, |rule| rule.family)

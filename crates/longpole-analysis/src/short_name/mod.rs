@@ -16,6 +16,9 @@
 
 mod cpp;
 mod mangled;
+mod nvidia;
+
+pub(crate) use nvidia::gnu_spelling;
 
 use cpp::{Path, element_type, last_path, split_arguments};
 
@@ -27,7 +30,8 @@ pub fn short_name(full: &str) -> String {
     // Reports are lines: control characters of damaged names must not break them.
     let is_damaged = full.trim().contains(|c: char| c.is_control());
     let clean: String = full.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let clean = clean.trim();
+    let clean = gnu_spelling(clean.trim());
+    let clean = clean.as_ref();
     let short = if let Some(symbol) = clean.strip_prefix("_Z") {
         mangled::short(symbol).unwrap_or_else(|| clean.to_owned())
     } else if is_damaged || clean.contains('\\') {

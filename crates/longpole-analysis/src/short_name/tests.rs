@@ -2,6 +2,32 @@ use proptest::prelude::*;
 
 use super::*;
 
+#[test]
+fn names_of_nvidias_demangler_get_the_same_short_names() {
+    for (full, short) in [
+        (
+            "void at::native::elementwise_kernel<(int)128, (int)4, void at::native::gpu_kernel_impl_nocast<at::native::BinaryFunctor<\
+             c10::BFloat16, c10::BFloat16, c10::BFloat16, at::native::binary_internal::MulFunctor<float>>>(at::TensorIteratorBase &, \
+             const T1 &)::[lambda(int) (instance 1)]>(int, T3)",
+            "elementwise<MulFunctor<bf16>>",
+        ),
+        (
+            "void at::native::vectorized_elementwise_kernel<(int)8, at::native::<unnamed>::silu_kernel(at::TensorIteratorBase &)::\
+             [lambda() (instance 1)]::operator ()() const::[lambda() (instance 6)]::operator ()() const::[lambda(c10::BFloat16) \
+             (instance 1)], std::array<char *, (unsigned long)2>>(int, T2, T3)",
+            "elementwise<silu<bf16>>",
+        ),
+        (
+            "void at::native::vectorized_elementwise_kernel<(int)4, void at::native::<unnamed>::pow_tensor_scalar_kernel_impl<float, \
+             float>(at::TensorIteratorBase &, T2)::[lambda(float) (instance 1)], std::array<char *, (unsigned long)2>>(int, T2, T3)",
+            "elementwise<pow_tensor_scalar<f32>>",
+        ),
+        ("gemv_row_per_thread(const __nv_bfloat16 *, const __nv_bfloat16 *, float *, int, int)", "gemv_row_per_thread"),
+    ] {
+        assert_eq!(short_name(full), short);
+    }
+}
+
 /// Names as recorded; only trailing argument lists are cut.
 const RECORDED: &[(&str, &str)] = &[
     (

@@ -13,9 +13,14 @@
 //! To add a rule, add a line to a table in `rules`, or a function and its anchor byte in [`rules::at`].
 
 mod random;
+mod report;
 mod rules;
 #[cfg(test)]
 mod tests;
+
+pub use report::{
+    redact_comparison, redact_launches, redact_metrics, redact_report_source, redact_source_view, redact_summary, redact_troubles,
+};
 
 use std::borrow::Cow;
 

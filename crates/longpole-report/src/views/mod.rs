@@ -3,6 +3,7 @@
 mod families;
 mod kernels;
 mod memory;
+pub mod ncu;
 mod ops;
 mod ranges;
 

@@ -4,9 +4,12 @@ mod explain;
 mod families;
 mod kernels;
 mod memory;
+mod ncu;
 mod ops;
 mod ranges;
 mod triage;
+
+pub(crate) use ncu::is_report;
 
 use std::io::{self, Write as _};
 
@@ -24,6 +27,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Families(args) => families::run(&args.common),
         Command::Ranges(args) => ranges::run(&args.common),
         Command::Memory(args) => memory::run(&args.common),
+        Command::Ncu(args) => ncu::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Completions { shell } => completions(*shell),
     }

@@ -21,6 +21,8 @@ pub(crate) fn root() -> PathBuf {
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_longpole"));
     command.args(args).current_dir(root()).env("COLUMNS", "120").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    // Whether the machine has nvdisasm must not show in what is compared.
+    command.env("PATH", "");
     command
 }
 

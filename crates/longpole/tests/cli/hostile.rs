@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::harness::{run, trace_commands};
+use crate::made_report::with_text;
 use crate::schema::validate;
 
 /// As JSON text: terminal escapes of both widths, a title sequence, right-to-left marks, markup, and a formula in front.
@@ -81,6 +82,28 @@ fn no_command_lets_a_name_act_on_its_reader() {
     let ops = validate(&run(&["ops", path, "--json"]).stdout);
     let name: String = serde_json::from_str(&format!("\"{HOSTILE}\"")).expect("JSON text");
     assert!(ops["ops"].as_array().is_some_and(|rows| rows.iter().any(|row| row["name"] == name)), "JSON keeps the name");
+}
+
+#[test]
+fn no_view_of_a_report_lets_a_text_act_on_its_reader() {
+    let text: String = serde_json::from_str(&format!("\"{HOSTILE}\"")).expect("JSON text");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("t\u{1b}[31m\u{202e}.ncu-rep");
+    fs::write(&path, with_text(&text, &text)).expect("written");
+    let path = path.to_str().expect("UTF-8");
+    let mut seen = 0;
+    for view in [&[][..], &["--full", "--full-names"], &["--table"], &["--source"], &["--metrics", "."], &["--compare", path, "--full"]] {
+        for format in [&[][..], &["--markdown"], &["--csv"], &["--json"]] {
+            let args = [&["ncu", path], view, format].concat();
+            let run = run(&args);
+            assert_inert(&args, &run.stdout);
+            assert_inert(&args, &run.stderr);
+            seen += usize::from(run.stdout.contains("\\u{1b}[31m"));
+            assert!(format != ["--json"] || !run.stdout.contains("<script"), "{args:?}: {}", run.stdout);
+            assert!(format != ["--markdown"] || !["<script", "<img", "[x]("].iter().any(|tag| run.stdout.contains(tag)), "{}", run.stdout);
+        }
+    }
+    assert!(seen > 10, "the text is shown, with its escapes written out: {seen}");
 }
 
 #[test]

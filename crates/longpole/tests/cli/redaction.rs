@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::harness::{CORPUS, Run, print, root, run, run_with, trace, trace_commands};
+use crate::made_report::with_text;
 use crate::schema::validate;
 
 /// A credential no program could mistake for a name. Its pieces are looked for, so that half of it counts as found.
@@ -215,6 +216,46 @@ fn recorded_traces_are_shown_as_they_are() {
             let args = [command, &trace(name), "--json"];
             assert!(print(&args) == print(&[&args[..], &["--no-redact"]].concat()), "{name} {command}");
         }
+    }
+}
+
+#[test]
+fn no_view_of_a_report_shows_a_secret() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join(format!("{TOKEN}.ncu-rep"));
+    let secret = format!("{TOKEN} password={PASSWORD} {KEY} {MAIL}");
+    fs::write(&path, with_text(&secret, &format!("/home/{USER}/{HOST}.internal/app"))).expect("written");
+    let path = path.to_str().expect("UTF-8");
+    let mut shown = 0;
+    for view in [
+        &[][..],
+        &["--full"],
+        &["--table"],
+        &["--table", "--full-names"],
+        &["--source"],
+        &["--metrics", "."],
+        &["--report-only"],
+        &["--compare", path],
+        &["--compare", path, "--full"],
+        &["--kernel", TOKEN],
+        &["--sort", TOKEN],
+        &["--id", "77"],
+        &["--strict", "--stats"],
+    ] {
+        for format in [&[][..], &["--json"], &["--markdown"], &["--csv"]] {
+            let args = [&["ncu", path], view, format].concat();
+            let run = run(&args);
+            assert_clean(&args, &run);
+            shown += usize::from(run.stdout.contains("[redacted]"));
+            if run.code == Some(0) && format == ["--json"] {
+                validate(&run.stdout);
+            }
+        }
+    }
+    assert!(shown > 20, "{shown}");
+    let whole = run(&["ncu", path, "--json", "--no-redact", "--metrics", "."]).stdout;
+    for needle in ["LzXcVbNm", "correct-horse", "H6iM0nO5", USER] {
+        assert!(whole.contains(needle), "{needle}");
     }
 }
 

@@ -1,0 +1,79 @@
+//! `longpole ncu`: reports of Nsight Compute.
+
+mod compare;
+mod disassemble;
+mod kernels;
+mod open;
+mod table;
+
+pub(crate) use open::is_report;
+
+use longpole_report::{KernelPage, kernel_lines, kernels_markdown, kernels_text, sources_markdown, sources_text, views, wire};
+
+use crate::args::{Format, NcuArgs};
+use crate::exit::Failure;
+use kernels::Wanted;
+use open::Session;
+
+/// Kernels that are shown in full when nothing narrower is asked for.
+const IN_FULL: usize = 4;
+
+/// Hottest instructions of a summary when the user does not say.
+const HOTTEST: usize = 5;
+
+pub(super) fn run(args: &NcuArgs) -> Result<(), Failure> {
+    let order = table::order(args.sort.as_deref())?;
+    if let Some(before) = &args.view.compare {
+        return compare::run(args, before);
+    }
+    let mut session = Session::open(args, &args.input)?;
+    let chosen = session.choose()?;
+    let format = args.format.format();
+    let view = &args.view;
+    let is_table = view.table || (format == Format::Csv && !view.source && view.metrics.is_none());
+    let is_long = chosen.len() > IN_FULL && format != Format::Json && !view.source && view.metrics.is_none() && !view.report_only;
+    if is_table || is_long {
+        return table::run(&mut session, &chosen, order);
+    }
+    let wanted = Wanted { source: !view.report_only && view.metrics.is_none(), metrics: view.metrics.as_ref() };
+    let kernels = kernels::of(&session, &chosen, &wanted);
+    if format == Format::Json {
+        let totals = table::totals(&session, &chosen);
+        session.analysed();
+        let header = session.header();
+        return session.print_json(&wire::ncu(&wire::NcuDocument {
+            header: header.as_header(),
+            kernels: &kernels,
+            launches: None,
+            names: &totals.names,
+            families: &totals.families,
+            hot: session.limit_or(None),
+            with_source: view.source,
+        }));
+    }
+    session.analysed();
+    let header = session.header();
+    if view.metrics.is_some() {
+        return session.print_tables(vec![("Metrics", views::ncu::metrics(&kernels))], &[]);
+    }
+    if view.source {
+        let limit = session.limit();
+        return match format {
+            Format::Csv => {
+                let sources = kernels.iter().filter_map(|kernel| Some((kernel.summary.id, kernel.source.as_ref()?)));
+                session.print_csv(views::ncu::instruction_rows(sources))
+            }
+            Format::Markdown => session.print(&sources_markdown(&header.as_header(), &kernels, limit)),
+            Format::Text | Format::Json => session.print(&sources_text(&header.as_header(), &kernels, limit, &session.options)),
+        };
+    }
+    if view.report_only {
+        session.trust_to_stderr();
+        return session.print(&kernel_lines(&kernels, &header.trust, &session.options));
+    }
+    let page = KernelPage { hot: session.limit_or(Some(HOTTEST)), full: args.full, left_out: session.results() - chosen.len() };
+    session.print(&match format {
+        Format::Markdown => kernels_markdown(&header.as_header(), &kernels, &page),
+        _ => kernels_text(&header.as_header(), &kernels, &page, &session.options),
+    })
+}
