@@ -3,7 +3,7 @@
 //! All ranks of a communicator run its collectives in one order, but their recordings may begin and end at different ones, and may have lost
 //! some. Where the recorder numbered the calls, numbers decide. Else time does: no rank leaves an all-reduce before the last has entered, so
 //! the ends of one collective agree within microseconds on all ranks, whatever their starts, once the offset between the clocks is known. That
-//! offset is looked for among the shifts of one sequence against the other: under the right shift all ends differ by the same.
+//! offset is the difference of ends that most calls agree on.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -15,12 +15,14 @@ use super::types::MatchedBy;
 /// Ends of one collective differ by at most this and a quarter of the shorter kernel: the last rank's kernel is nearly all transfer, and ranks
 /// leave at most about a chunk of it apart. Measured on NVLink: 1 to 3 us between 2 GPUs, up to 7 us between 8.
 const TOLERANCE_NS: i64 = 20_000;
-/// Shifts tried in each direction when the clocks do not agree.
-const SHIFTS: i64 = 2_048;
-/// Calls compared for a shift.
-const SAMPLES: usize = 31;
-/// Shifts of which the whole sequence is compared.
-const CANDIDATES: usize = 4;
+/// A spread of the differences of ends so small that the alignment is right.
+const SURE_NS: i64 = 2_000;
+/// Calls compared with many of the other rank's when the clocks do not agree.
+const ANCHORS: usize = 64;
+/// How many of the other rank's in each direction.
+const REACH: usize = 512;
+/// Clock offsets under which the whole sequence is compared.
+const CANDIDATES: usize = 6;
 /// Fewer common calls than this tell no clock offset.
 pub(super) const MIN_SAMPLES: usize = 4;
 
@@ -97,49 +99,98 @@ fn walk(reference: &[Call], other: &[Call], ahead: i64) -> Vec<(u32, u32)> {
     pairs
 }
 
-/// One sequence against another shifted by `shift` calls.
-struct Shift {
-    by: i64,
-    /// Calls in common, were the shift right, and those among them whose kinds agree, by the sample.
-    common: usize,
-    alike: usize,
-    offset: i64,
-    spread: i64,
+/// Walks under an offset, and then under the one that the matches tell: an offset that is slightly off matches most calls rightly and some to
+/// their neighbours.
+fn settle(reference: &[Call], other: &[Call], ahead: i64) -> Vec<(u32, u32)> {
+    let pairs = walk(reference, other, ahead);
+    let Some((median, _)) = centre(&mut differences(reference, other, &pairs)) else { return pairs };
+    let again = walk(reference, other, median);
+    if again.len() * 10 >= pairs.len() * 9 { again } else { pairs }
 }
 
-fn shifts(reference: &[Call], other: &[Call], work: &mut u64) -> Vec<Shift> {
-    let (left, right) = (reference.len() as i64, other.len() as i64);
-    let least = (left.min(right) / 4).max(left.min(right).min(MIN_SAMPLES as i64));
-    let mut found = Vec::new();
-    let mut differences = Vec::with_capacity(SAMPLES);
-    for shift in (-SHIFTS).max(least - left)..=SHIFTS.min(right - least) {
-        let first = (-shift).max(0);
-        let common = (left.min(right - shift) - first).max(0);
-        if common < least {
+/// Clock offsets that many calls agree on, whatever is missing between them.
+///
+/// Calls of the reference taken at even distances each give the differences to the ends of many calls of the other: the right one, if it is
+/// there, and others. The right ones agree on the offset; the others scatter. Near which call the right one is, is unknown too: by time, if the
+/// clocks are not far apart; by position from the beginning; by position from the end.
+fn offsets(reference: &[Call], other: &[Call], work: &mut u64) -> Vec<i64> {
+    let anchors = reference.len().min(ANCHORS);
+    let mut found: Vec<(usize, i64)> = Vec::new();
+    let mut differences: Vec<(i64, usize)> = Vec::new();
+    for near in [Near::Time, Near::Beginning, Near::End] {
+        differences.clear();
+        for anchor in 0..anchors {
+            let at = anchor * reference.len() / anchors;
+            let call = &reference[at];
+            let centre = match near {
+                Near::Time => other.partition_point(|candidate| candidate.end < call.end),
+                Near::Beginning => at,
+                Near::End => (at + other.len()).saturating_sub(reference.len()),
+            };
+            let (first, last) = (centre.saturating_sub(REACH).min(other.len()), (centre + REACH).min(other.len()));
+            let alike = other[first..last].iter().filter(|candidate| candidate.key == call.key);
+            differences.extend(alike.map(|candidate| (apart(call, candidate, 0), anchor)));
+        }
+        *work += differences.len() as u64;
+        densest(&mut differences, anchors, &mut found);
+    }
+    found.sort_by_key(|&(count, offset)| (std::cmp::Reverse(count), offset.saturating_abs(), offset));
+    found.truncate(CANDIDATES);
+    found.into_iter().map(|(_, offset)| offset).collect()
+}
+
+/// Where the right call may be looked for.
+#[derive(Clone, Copy)]
+enum Near {
+    Time,
+    Beginning,
+    End,
+}
+
+/// The offsets that most anchors agree on within the tolerance, with their number.
+fn densest(differences: &mut [(i64, usize)], anchors: usize, found: &mut Vec<(usize, i64)>) {
+    differences.sort_unstable();
+    let mut seen = vec![0_u32; anchors];
+    let (mut first, mut distinct) = (0, 0);
+    // The best window of each stretch of overlapping ones: (anchors, offset, end).
+    let mut best: Option<(usize, i64, i64)> = None;
+    for last in 0..differences.len() {
+        let (difference, anchor) = differences[last];
+        seen[anchor] += 1;
+        distinct += usize::from(seen[anchor] == 1);
+        while difference.saturating_sub(differences[first].0) > TOLERANCE_NS {
+            let left = differences[first].1;
+            seen[left] -= 1;
+            distinct -= usize::from(seen[left] == 0);
+            first += 1;
+        }
+        if distinct < MIN_SAMPLES {
             continue;
         }
-        let sampled = common.min(SAMPLES as i64);
-        differences.clear();
-        for sample in 0..sampled {
-            let at = first + sample * common / sampled;
-            let (a, b) = (&reference[at as usize], &other[(at + shift) as usize]);
-            if a.key == b.key {
-                differences.push(apart(a, b, 0));
+        let middle = differences[first.midpoint(last)].0;
+        match best {
+            Some((count, _, end)) if differences[first].0 <= end => {
+                if distinct > count {
+                    best = Some((distinct, middle, difference));
+                }
+            }
+            _ => {
+                found.extend(best.map(|(count, offset, _)| (count, offset)));
+                best = Some((distinct, middle, difference));
             }
         }
-        *work += sampled as u64;
-        let alike = differences.len();
-        if let Some((offset, spread)) = centre(&mut differences) {
-            found.push(Shift { by: shift, common: common as usize, alike: common as usize * alike / sampled as usize, offset, spread });
-        }
     }
-    found
+    found.extend(best.map(|(count, offset, _)| (count, offset)));
+}
+
+/// How far apart the ends of matched calls are.
+fn differences(reference: &[Call], other: &[Call], pairs: &[(u32, u32)]) -> Vec<i64> {
+    pairs.iter().map(|&(i, j)| apart(&reference[i as usize], &other[j as usize], 0)).collect()
 }
 
 /// Spread of the differences of ends, for telling which of two alignments is right.
 fn spread(reference: &[Call], other: &[Call], pairs: &[(u32, u32)]) -> i64 {
-    let mut differences: Vec<i64> = pairs.iter().map(|&(i, j)| apart(&reference[i as usize], &other[j as usize], 0)).collect();
-    centre(&mut differences).map_or(i64::MAX, |(_, spread)| spread)
+    centre(&mut differences(reference, other, pairs)).map_or(i64::MAX, |(_, spread)| spread)
 }
 
 /// Aligns two ranks' calls of one communicator. `work` is raised by the comparisons made.
@@ -149,36 +200,34 @@ pub(super) fn align(reference: &[Call], other: &[Call], work: &mut u64) -> Align
     if reference.iter().chain(other).all(|call| call.sequence.is_some()) {
         return Alignment { pairs: by_sequence(reference, other), by: MatchedBy::Sequence };
     }
-    let mut best = walk(reference, other, 0);
-    if best.len() * 20 >= fewer * 19 {
-        return Alignment { pairs: best, by: MatchedBy::Time };
-    }
-    let mut shifts = shifts(reference, other, work);
-    // Kinds that agree in four of five places, and then the steadiest differences.
-    shifts.sort_by_key(|s| (s.alike * 5 < s.common * 4, s.spread, s.offset.saturating_abs(), s.by));
-    if fewer >= MIN_SAMPLES {
-        for shift in shifts.iter().take(CANDIDATES) {
+    let mut best = settle(reference, other, 0);
+    let mut best_spread = spread(reference, other, &best);
+    if best.len() * 20 < fewer * 19 || best_spread > SURE_NS {
+        for offset in offsets(reference, other, work) {
             *work += (reference.len() + other.len()) as u64;
-            let pairs = walk(reference, other, shift.offset);
-            let is_better = pairs.len() > best.len()
-                || (pairs.len() == best.len() && spread(reference, other, &pairs) < spread(reference, other, &best));
-            if is_better {
-                best = pairs;
+            let pairs = settle(reference, other, offset);
+            let its_spread = spread(reference, other, &pairs);
+            // Where calls follow closely, a wrong offset matches many of them too, but not as steadily.
+            let is_steadier = pairs.len() * 20 >= best.len() * 19 && its_spread.saturating_mul(2) < best_spread;
+            if pairs.len() * 19 > best.len() * 20 || is_steadier {
+                (best, best_spread) = (pairs, its_spread);
             }
         }
     }
     if best.len() * 2 >= fewer && !best.is_empty() {
         return Alignment { pairs: best, by: MatchedBy::Time };
     }
-    let in_order = shifts.iter().max_by_key(|s| (s.alike, -s.by.saturating_abs(), s.by));
-    let shift = in_order.map_or(0, |s| s.by);
-    let pairs = (0..reference.len() as i64)
-        .filter_map(|i| {
-            let j = usize::try_from(i + shift).ok()?;
-            (other.get(j)?.key == reference[i as usize].key).then_some((i as u32, j as u32))
-        })
-        .collect();
+    let (ahead, behind) = (other.len().saturating_sub(reference.len()), reference.len().saturating_sub(other.len()));
+    let from_beginning = in_order(reference, other, 0, 0);
+    let to_end = in_order(reference, other, behind, ahead);
+    let pairs = if to_end.len() > from_beginning.len() { to_end } else { from_beginning };
     Alignment { pairs, by: MatchedBy::Order }
+}
+
+/// Calls of one kind in the same place, counted from two first ones.
+fn in_order(reference: &[Call], other: &[Call], first: usize, other_first: usize) -> Vec<(u32, u32)> {
+    let both = reference[first..].iter().zip(&other[other_first..]).zip(0..);
+    both.filter(|((a, b), _)| a.key == b.key).map(|(_, at)| (first as u32 + at, other_first as u32 + at)).collect()
 }
 
 /// Joins calls by number, and those that share a number (parts of one operation) by their order.

@@ -6,7 +6,7 @@ use longpole_trace::{ActivityId, Collective, CollectivePlace, DeviceId, Ns, StrI
 
 use super::kind::{CollectiveKind, element_bytes, first_input_elements};
 use crate::families::{Family, FamilyOfName};
-use crate::index::{HostRow, NodeId, TraceIndex};
+use crate::index::{HostRow, TraceIndex};
 use crate::scope::Scope;
 
 /// A communication kernel.
@@ -215,10 +215,7 @@ fn name_streams(calls: &mut [(GroupKey, usize, Call)]) {
     }
 }
 
-/// The launch of an activity: its node, thread and start.
-pub(super) fn launch(index: &TraceIndex<'_>, activity: ActivityId) -> Option<(NodeId, ThreadId, Ns)> {
-    let call = index.links().call(activity)?;
-    let node = index.tree().api_node(call)?;
-    let calls = &index.trace().api_calls;
-    Some((node, calls.thread[call.index()], calls.start[call.index()]))
+/// The thread that launched an activity.
+pub(super) fn launching_thread(index: &TraceIndex<'_>, activity: ActivityId) -> Option<ThreadId> {
+    Some(index.trace().api_calls.thread[index.links().call(activity)?.index()])
 }

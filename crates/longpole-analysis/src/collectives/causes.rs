@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use longpole_trace::{ActivityId, DeviceId, Interval, Ns, StrId, ThreadId, Trace};
 
-use super::calls::{Call, launch};
+use super::calls::{Call, launching_thread};
 use super::types::{Cause, CauseKind, HostCause};
 use super::work::{Class, Timeline, Work};
 use crate::index::{HostRow, NodeId, TraceIndex};
@@ -80,6 +80,7 @@ impl<'i, 't> Explainer<'i, 't> {
         // Absolute times would overflow when multiplied; the weights add up to zero, so that any base may be taken from them.
         let base = ways[late].call.start - ways[late].correction;
         let mut rest = Ns::ZERO;
+        let mut idle: Vec<Vec<Interval>> = Vec::with_capacity(ways.len());
         for (at, way) in ways.iter().enumerate() {
             // The late rank's time counts once for each other rank, the others' against it.
             let weight = |time: Ns| if at == late { times(others, time) } else { Ns::ZERO - time };
@@ -91,7 +92,8 @@ impl<'i, 't> Explainer<'i, 't> {
             let interval = Interval { start: began, end: way.call.start.max(began) };
             let (trace, links) = (self.index.trace(), self.index.links());
             let tree = self.index.tree();
-            let mut busy = Ns::ZERO;
+            let mut gaps = Vec::new();
+            let (mut busy, mut busy_until) = (Ns::ZERO, interval.start);
             let mut looked_at = 1;
             for part in self.timeline(way.rank, way.call.activity).within(interval) {
                 looked_at += 1;
@@ -106,7 +108,12 @@ impl<'i, 't> Explainer<'i, 't> {
                 sum.0 += weight(part.interval.len());
                 sum.1 = sum.1.saturating_add(if part.is_first { calls } else { 0 });
                 busy += part.interval.len();
+                gaps.push(Interval { start: busy_until, end: part.interval.start });
+                busy_until = part.interval.end;
             }
+            gaps.push(Interval { start: busy_until, end: interval.end });
+            gaps.retain(|gap| !gap.is_empty());
+            idle.push(gaps);
             self.left = self.left.saturating_sub(looked_at);
             let mut other = |kind, time| excess.device.entry(Key { kind, operator: None, kernel: None }).or_default().0 += time;
             other(CauseKind::Idle, weight(interval.len() - busy));
@@ -124,76 +131,78 @@ impl<'i, 't> Explainer<'i, 't> {
             }
         }
         excess.device.entry(Key { kind: CauseKind::Unexplained, operator: None, kernel: None }).or_default().0 += rest;
-        self.add_host(ways, late, excess);
+        self.add_host(ways, late, &idle, excess);
         true
     }
 
-    /// Host self time between the launches, where all of the ranks' launches are known.
-    fn add_host(&mut self, ways: &[Way<'_>], late: usize, excess: &mut Excess) {
+    /// What the launching threads did while their devices idled, where the launches of all ranks are known.
+    fn add_host(&mut self, ways: &[Way<'_>], late: usize, idle: &[Vec<Interval>], excess: &mut Excess) {
         let index = self.index;
-        let spans: Option<Vec<_>> = ways
-            .iter()
-            .map(|way| {
-                let (node, thread, at) = launch(index, way.call.activity)?;
-                let from = match way.before {
-                    Some(before) => {
-                        let (from, on, start) = launch(index, before.activity)?;
-                        (on == thread && start <= at).then_some((Some(from), start))?
-                    }
-                    None => (None, self.first_events[way.rank]?.min(at)),
-                };
-                Some((thread, from, node, at))
-            })
-            .collect();
-        let Some(spans) = spans else { return };
+        let threads: Option<Vec<_>> = ways.iter().map(|way| launching_thread(index, way.call.activity)).collect();
+        let Some(threads) = threads else { return };
         let others = ways.len() - 1;
-        for (at, (thread, (from, start), to, end)) in spans.into_iter().enumerate() {
+        for (at, (thread, gaps)) in threads.into_iter().zip(idle).enumerate() {
             let mut add = |name: Option<StrId>, time: Ns| {
                 let weighted = if at == late { times(others, time) } else { Ns::ZERO - time };
                 *excess.host.entry(name).or_default() += weighted;
             };
-            let looked_at = host_self_times(index, thread, (from, start), (to, end), &mut add);
-            self.left = self.left.saturating_sub(looked_at);
+            for &gap in gaps {
+                if self.left == 0 {
+                    return;
+                }
+                self.left = self.left.saturating_sub(host_self_times(index, thread, gap, &mut add));
+            }
         }
     }
 }
 
-/// Self time by operator and API call on a thread, from one node's start to another's. Returns how many nodes that took.
-fn host_self_times(
-    index: &TraceIndex<'_>,
-    thread: ThreadId,
-    (from, start): (Option<NodeId>, Ns),
-    (to, end): (NodeId, Ns),
-    add: &mut impl FnMut(Option<StrId>, Ns),
-) -> u64 {
+/// Self time by operator and API call on a thread within an interval. Returns how many nodes that took.
+fn host_self_times(index: &TraceIndex<'_>, thread: ThreadId, interval: Interval, add: &mut impl FnMut(Option<StrId>, Ns)) -> u64 {
     let tree = index.tree();
     let name = |node: Option<NodeId>| {
         let node = node?;
         if matches!(tree.row(node), HostRow::Range(_)) { tree.enclosing_op(node).map(|op| tree.name(op)) } else { Some(tree.name(node)) }
     };
-    let mut current = from;
-    let mut at = start;
-    let first = from.map_or(tree.thread_nodes(thread).start, |node| node.index() + 1);
-    let mut looked_at = 0;
-    for node in (first..=to.index()).map(|node| NodeId(node as u32)) {
+    let nodes = tree.thread_nodes(thread);
+    // The nodes of a thread are in order of start: the last to start before the interval, or one around it, is open when it begins.
+    let (mut next, mut high) = (nodes.start, nodes.end);
+    let mut looked_at = 1;
+    while next < high {
+        let middle = next.midpoint(high);
         looked_at += 1;
-        let node_start = tree.start(node).min(end);
-        while let Some(open) = current
-            && tree.end(open) <= node_start
-        {
+        if tree.start(NodeId(middle as u32)) <= interval.start {
+            next = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    let mut current = (next > nodes.start).then(|| NodeId(next as u32 - 1));
+    let mut at = interval.start;
+    loop {
+        let upcoming = (next < nodes.end).then_some(NodeId(next as u32)).filter(|&node| tree.start(node) < interval.end);
+        let until = upcoming.map_or(interval.end, |node| tree.start(node));
+        while let Some(open) = current {
             looked_at += 1;
-            let until = tree.end(open).max(at);
-            add(name(current), until - at);
-            at = until;
+            let end = tree.end(open);
+            if end > until {
+                break;
+            }
+            if end > at {
+                add(name(current), end - at);
+                at = end;
+            }
             current = tree.parent(open);
         }
-        if node_start > at {
-            add(name(current), node_start - at);
-            at = node_start;
+        if until > at {
+            add(name(current), until - at);
+            at = until;
         }
-        current = Some(node);
+        match upcoming {
+            Some(node) => current = Some(node),
+            None => return looked_at,
+        }
+        next += 1;
     }
-    looked_at
 }
 
 impl Excess {

@@ -1,5 +1,7 @@
 //! What a collective does, from whatever names it, and how large its elements are.
 
+use crate::roofline::Dtype;
+
 /// What a collective does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CollectiveKind {
@@ -79,17 +81,22 @@ impl CollectiveKind {
     }
 }
 
-/// Bytes of an element, by the names of c10's scalar types and of C++'s, as operators' input types give them.
+/// Bytes of an element, by the names of torch's scalar types, as `dtype` gives them, or of C++'s, as operators' input types do.
 pub(super) fn element_bytes(dtype: &str) -> Option<u64> {
-    Some(match dtype.strip_prefix("c10::").unwrap_or(dtype) {
-        "Byte" | "Char" | "Bool" | "unsigned char" | "signed char" | "char" | "bool" => 1,
-        "Half" | "BFloat16" | "Short" | "short" | "short int" => 2,
-        "Float" | "Int" | "float" | "int" => 4,
-        "Double" | "Long" | "double" | "long" | "long int" | "ComplexFloat" | "complex<float>" => 8,
-        "ComplexDouble" | "complex<double>" => 16,
-        other if other.starts_with("Float8") => 1,
-        _ => return None,
-    })
+    let of_scalar_type = match dtype {
+        "Byte" | "Char" => Some(Dtype::I8),
+        "Bool" => Some(Dtype::Bool),
+        "Short" => Some(Dtype::I16),
+        "Int" => Some(Dtype::I32),
+        "Long" => Some(Dtype::I64),
+        "Float" => Some(Dtype::F32),
+        "Double" => Some(Dtype::F64),
+        "ComplexFloat" => Some(Dtype::C64),
+        "ComplexDouble" => Some(Dtype::C128),
+        // Half, BFloat16 and the types of 8 bits are called the same in both.
+        other => Dtype::from_type_name(&format!("c10::{other}")),
+    };
+    of_scalar_type.or_else(|| Dtype::from_type_name(dtype)).map(Dtype::bytes)
 }
 
 /// Elements of the first input in a canonical list of shapes: `[[2, 3], []]` and `[[[2, 3]], []]` have six; a list of tensors is their sum.

@@ -54,7 +54,8 @@ impl SplitGroup {
 /// Compares the ranks of a scope.
 pub fn rank_report(index: &TraceIndex<'_>, scope: &Scope) -> RankReport {
     let trace = index.trace();
-    let ranks = scope.ranks(trace);
+    let mut ranks = scope.ranks(trace);
+    ranks.sort_by_key(|&rank| trace.ranks[rank].rank);
     let (matched, comparisons) = matching::matched(calls::named_groups(index, scope));
     let clocks = clocks::clocks(&ranks, trace.ranks.len(), comparisons);
     let mut corrections = vec![Ns::ZERO; trace.ranks.len()];
@@ -132,7 +133,7 @@ fn rank_rows(index: &TraceIndex<'_>, ranks: &[usize], work: &Work, groups: &[Spl
             row.waiting_caused_ns += split.waiting();
         }
     }
-    let mut rows: Vec<RankRow> = rows.into_iter().flatten().collect();
+    let mut rows: Vec<RankRow> = ranks.iter().filter_map(|&rank| rows[rank].take()).collect();
     for row in &mut rows {
         work.totals(row, &waits[row.rank], devices[row.rank]);
         let split: Ns = [row.start_up_ns, row.waiting_ns, row.transfer_ns].into_iter().flatten().sum();

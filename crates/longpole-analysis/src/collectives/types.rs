@@ -10,7 +10,7 @@ use super::kind::CollectiveKind;
 /// What the ranks of a run did, how they waited for each other, and who was late.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RankReport {
-    /// The ranks of the scope.
+    /// The ranks of the scope, by number.
     pub ranks: Vec<RankRow>,
     /// The clock of each rank of the scope, in the same order.
     pub clocks: Vec<RankClock>,
@@ -101,8 +101,19 @@ pub enum MatchedBy {
     Sequence,
     /// By their kind and their common end.
     Time,
-    /// By their order alone, since they do not end together under any clock offset. Their waiting is not told.
+    /// By their order alone, since too few end together under any clock offset. Only those that do end together are split.
     Order,
+}
+
+impl MatchedBy {
+    /// The name used in text and JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sequence => "sequence",
+            Self::Time => "time",
+            Self::Order => "order",
+        }
+    }
 }
 
 /// A communicator: a process group, or, where none is named, ranks whose collectives were seen to belong together.
@@ -207,7 +218,7 @@ pub struct StartUp {
     pub waiting_ns: Ns,
     /// What the late rank spent longer on.
     pub causes: Vec<Cause>,
-    /// What its host spent longer on between the first event and the launch.
+    /// What its host did for longer while the device idled; adds up to the idle part of `causes`.
     pub host: Vec<HostCause>,
 }
 
@@ -229,7 +240,7 @@ pub struct Straggler {
     /// What it spent longer on between the collective before and the one it was late for. Their excesses add up to the waiting caused in the
     /// `explained` collectives.
     pub causes: Vec<Cause>,
-    /// What its host spent longer on between the two launches. Reasons of the idle part of `causes`, not to be added to them.
+    /// What its host did for longer while the device idled; adds up to the idle part of `causes`, less where launches were not recorded.
     pub host: Vec<HostCause>,
     /// Waiting caused in the collectives that `causes` are about. Less than all where a rank lacks the collective before.
     pub explained_ns: Ns,
@@ -283,7 +294,7 @@ pub struct Cause {
     pub waiting_fraction: Option<f64>,
 }
 
-/// Host time between two launches that a late rank spent in excess of the others.
+/// What the launching thread did while the device idled, in excess of the others: self time, so that nothing is counted twice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostCause {
     /// Operator or API call, by self time; absent for time outside both (Python, or nothing recorded).

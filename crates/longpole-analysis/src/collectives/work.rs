@@ -144,7 +144,10 @@ fn advance(open: &mut BinaryHeap<Reverse<Open>>, now: &mut Ns, until: Ns, parts:
         let interval = Interval { start: top.start.max(*now), end: top.end.min(until) };
         let is_shown = !interval.is_empty();
         if is_shown {
-            parts.push(Part { interval, class: top.class, activity: top.activity, is_first: !top.is_shown });
+            match parts.last_mut() {
+                Some(last) if last.activity == top.activity && last.interval.end == interval.start => last.interval.end = interval.end,
+                _ => parts.push(Part { interval, class: top.class, activity: top.activity, is_first: !top.is_shown }),
+            }
             *now = interval.end;
         }
         if top.end > until {
