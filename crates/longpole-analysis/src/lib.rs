@@ -5,6 +5,7 @@
 
 mod families;
 mod host_pace;
+mod idle;
 mod index;
 mod kernels;
 mod memory;
@@ -29,6 +30,10 @@ mod vendor;
 
 pub use families::{Family, FamilyRow, family_table};
 pub use host_pace::{HostBoundWindow, host_bound_window};
+pub use idle::{
+    CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, IdleCause, IdlePiece, IdleTable, Queue, QueueSample, RangeIdle, idle_pieces,
+    idle_table,
+};
 pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex};
 pub use kernels::{KernelOwner, KernelRow, kernel_table, short_names};
 pub use memory::{MemoryRow, MemoryTable, memory_table};

@@ -10,7 +10,7 @@ use longpole_trace::{Interval, IntervalSet, Ns, StrId, Trace};
 const OF_THE_PROGRAM: [&str; 3] = ["Loading", "Command Buffer Full", "Compiler"];
 
 /// Whether what the profiler calls overhead is its own bookkeeping.
-fn is_own(name: &str) -> bool {
+pub(crate) fn is_profilers_own(name: &str) -> bool {
     !OF_THE_PROGRAM.iter().any(|part| name.contains(part))
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn profiler_intervals(trace: &Trace) -> IntervalSet {
     if trace.ranks.len() > 1 {
         return IntervalSet::default();
     }
-    let own = (0..overheads.len()).filter(|&row| is_own(trace.strings.get(overheads.name[row])));
+    let own = (0..overheads.len()).filter(|&row| is_profilers_own(trace.strings.get(overheads.name[row])));
     IntervalSet::from_unsorted(own.map(|row| Interval::new(overheads.start[row], overheads.dur[row])).collect())
 }
 
@@ -48,7 +48,7 @@ pub fn profiler_overhead(trace: &Trace) -> Option<ProfilerOverhead> {
     let (first, last) = trace.window.bounds()?;
     let overheads = &trace.overheads;
     let inside = |row: usize| {
-        if !is_own(trace.strings.get(overheads.name[row])) {
+        if !is_profilers_own(trace.strings.get(overheads.name[row])) {
             return None;
         }
         let whole = Interval::new(overheads.start[row], overheads.dur[row]);

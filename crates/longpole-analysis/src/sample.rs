@@ -1,8 +1,8 @@
 //! Small traces for tests, built event by event.
 
 use longpole_trace::{
-    Activity, ActivityKind, ApiCall, Detail, HostOp, Lane, LaneId, MemcpyKind, Ns, Range, RankInfo, ThreadId, Tid, Trace, TraceBuilder,
-    Transfer,
+    Activity, ActivityKind, ApiCall, Detail, HostOp, Lane, LaneId, MemcpyKind, Ns, PythonFrame, Range, RankInfo, ThreadId, Tid, Trace,
+    TraceBuilder, Transfer,
 };
 
 /// A host event that was added.
@@ -81,6 +81,13 @@ impl Sample {
         self.include(start, dur);
         let name = self.builder.trace_mut().strings.intern(name);
         self.builder.push_range(Range { name, thread: self.thread, start: Ns(start), dur: Ns(dur) });
+        Added { start }
+    }
+
+    pub(crate) fn frame(&mut self, name: &str, start: i64, dur: i64) -> Added {
+        self.include(start, dur);
+        let name = self.builder.trace_mut().strings.intern(name);
+        self.builder.push_frame(PythonFrame { name, thread: self.thread, start: Ns(start), dur: Ns(dur) });
         Added { start }
     }
 

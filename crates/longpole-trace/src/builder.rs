@@ -11,7 +11,7 @@ use crate::ns::Ns;
 use crate::strings::Strings;
 use crate::tables::{
     Activities, Activity, ApiCall, ApiCalls, Detail, GraphNode, HostOp, HostOps, MemoryEvent, MemoryEvents, Overhead, Overheads,
-    PythonFrame, PythonFrames, Range, Ranges,
+    PythonFrame, PythonFrames, Range, Ranges, SyncEvent, SyncEvents,
 };
 
 /// First and last time stamp of any event, bookkeeping of the profiler excluded.
@@ -81,6 +81,8 @@ pub struct Trace {
     pub frames: PythonFrames,
     /// Profiler overhead.
     pub overheads: Overheads,
+    /// Synchronisations, as the profiler describes them.
+    pub sync_events: SyncEvents,
     /// Events read, of every kind, those not kept included.
     pub events_read: u64,
 }
@@ -108,6 +110,7 @@ pub struct TableMarks {
     memory: usize,
     frames: usize,
     overheads: usize,
+    sync_events: usize,
 }
 
 /// An interned table of small values: a list and its reverse map.
@@ -256,6 +259,7 @@ impl TraceBuilder {
             memory: trace.memory.len(),
             frames: trace.frames.len(),
             overheads: trace.overheads.len(),
+            sync_events: trace.sync_events.len(),
         }
     }
 
@@ -270,6 +274,7 @@ impl TraceBuilder {
             &mut trace.memory.start[marks.memory..],
             &mut trace.frames.start[marks.frames..],
             &mut trace.overheads.start[marks.overheads..],
+            &mut trace.sync_events.start[marks.sync_events..],
         ];
         for time in columns.into_iter().flatten() {
             *time += shift;
@@ -286,6 +291,7 @@ impl TraceBuilder {
         trace.memory.retain_starts(marks.memory, &keep);
         trace.frames.retain_starts(marks.frames, &keep);
         trace.overheads.retain_starts(marks.overheads, &keep);
+        trace.sync_events.retain_starts(marks.sync_events, &keep);
     }
 
     /// Forgets the external ids of device activities and API calls added since `marks`: in some traces they are the
@@ -328,6 +334,11 @@ impl TraceBuilder {
     /// Adds profiler overhead.
     pub fn push_overhead(&mut self, row: Overhead) {
         self.trace.overheads.push(row);
+    }
+
+    /// Adds a synchronisation.
+    pub fn push_sync_event(&mut self, row: SyncEvent) {
+        self.trace.sync_events.push(row);
     }
 
     /// The finished trace.

@@ -1,7 +1,7 @@
 //! The trace model that every importer fills and every analysis reads.
 //!
 //! A [`Trace`] holds columns, not events: one table a kind of event ([`HostOps`], [`ApiCalls`], [`Activities`],
-//! [`Ranges`], [`MemoryEvents`], [`PythonFrames`], [`Overheads`]), strings interned once, rows addressed by typed ids.
+//! [`Ranges`], [`MemoryEvents`], [`PythonFrames`], [`Overheads`], [`SyncEvents`]), strings interned once, rows addressed by typed ids.
 //! Times are integer nanoseconds ([`Ns`]) since the trace's base. A value the source did not give is `None`, never a
 //! sentinel that could slip into a sum.
 //!
@@ -27,5 +27,5 @@ pub use problems::{Problem, ProblemCode, Problems, Severity};
 pub use strings::Strings;
 pub use tables::{
     Activities, Activity, ActivityKind, ApiCall, ApiCalls, Detail, GraphNode, HostOp, HostOps, LaunchConfig, MemcpyKind, MemoryEvent,
-    MemoryEvents, MemoryPlace, Overhead, Overheads, PythonFrame, PythonFrames, Range, Ranges, Transfer,
+    MemoryEvents, MemoryPlace, Overhead, Overheads, PythonFrame, PythonFrames, Range, Ranges, SyncEvent, SyncEvents, SyncKind, Transfer,
 };

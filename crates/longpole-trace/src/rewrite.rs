@@ -32,6 +32,7 @@ impl Trace {
             memory: _,
             frames,
             overheads,
+            sync_events: _,
             events_read: _,
         } = self;
         let in_place = |text: &mut String| {

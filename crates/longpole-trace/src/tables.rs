@@ -57,7 +57,7 @@ macro_rules! table_len {
         }
     )*};
 }
-table_len!(HostOps, ApiCalls, Activities, Ranges, PythonFrames, Overheads, MemoryEvents);
+table_len!(HostOps, ApiCalls, Activities, Ranges, PythonFrames, Overheads, MemoryEvents, SyncEvents);
 
 /// Keeps, of the rows from `from` on, those that `keep` marks.
 trait RetainFrom {
@@ -108,6 +108,7 @@ table_retain_starts! {
     MemoryEvents { thread, start, bytes, place, device, total_allocated, total_reserved }
     PythonFrames { name, thread, start, dur }
     Overheads { name, start, dur }
+    SyncEvents { kind, rank, start, dur, device, context, stream, wait_on_stream, event_record }
 }
 
 macro_rules! table_end {
@@ -120,7 +121,7 @@ macro_rules! table_end {
         }
     )*};
 }
-table_end!(HostOps, ApiCalls, Activities, Ranges, PythonFrames, Overheads);
+table_end!(HostOps, ApiCalls, Activities, Ranges, PythonFrames, Overheads, SyncEvents);
 
 /// An operator call on the host, as one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -588,5 +589,85 @@ impl Overheads {
         self.name.push(row.name);
         self.start.push(row.start);
         self.dur.push(row.dur);
+    }
+}
+
+/// What a synchronisation waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SyncKind {
+    /// A stream waits for an event: its later work starts only when the event has happened. The host goes on.
+    StreamWaitsForEvent,
+    /// The host waits for an event, or asks about it.
+    Event,
+    /// The host waits for a stream.
+    Stream,
+    /// The host waits for all work of a context.
+    Context,
+    /// Something else.
+    Other,
+}
+
+/// A synchronisation, as one row. It is what the profiler says beside the API call that made it: no device work, and no host work
+/// of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SyncEvent {
+    /// What waits for what.
+    pub kind: SyncKind,
+    /// The recording, an index into [`crate::Trace::ranks`].
+    pub rank: u32,
+    /// When it was asked for, on the host.
+    pub start: Ns,
+    /// How long that took.
+    pub dur: Ns,
+    /// Device number, as in [`crate::Device::ordinal`].
+    pub device: Option<i64>,
+    /// Context.
+    pub context: Option<i64>,
+    /// The stream that waits, or is waited for by the host.
+    pub stream: Option<i64>,
+    /// For an event: the stream it was recorded on.
+    pub wait_on_stream: Option<i64>,
+    /// For an event: correlation number of the API call that recorded it.
+    pub event_record: Option<u64>,
+}
+
+/// Synchronisations, in file order. They name streams by number, since a stream that only waits has no activity and no lane.
+#[derive(Debug, Default)]
+pub struct SyncEvents {
+    /// What waits for what.
+    pub kind: Vec<SyncKind>,
+    /// Recordings, indexes into [`crate::Trace::ranks`].
+    pub rank: Vec<u32>,
+    /// When it was asked for, on the host.
+    pub start: Vec<Ns>,
+    /// How long that took.
+    pub dur: Vec<Ns>,
+    /// Device numbers.
+    pub device: Vec<Option<i64>>,
+    /// Contexts.
+    pub context: Vec<Option<i64>>,
+    /// Streams that wait, or are waited for by the host.
+    pub stream: Vec<Option<i64>>,
+    /// For events: the streams they were recorded on.
+    pub wait_on_stream: Vec<Option<i64>>,
+    event_record: OptU64,
+}
+
+impl SyncEvents {
+    pub(crate) fn push(&mut self, row: SyncEvent) {
+        self.kind.push(row.kind);
+        self.rank.push(row.rank);
+        self.start.push(row.start);
+        self.dur.push(row.dur);
+        self.device.push(row.device);
+        self.context.push(row.context);
+        self.stream.push(row.stream);
+        self.wait_on_stream.push(row.wait_on_stream);
+        self.event_record.push(row.event_record);
+    }
+
+    /// For an event: correlation number of the API call that recorded it.
+    pub fn event_record(&self, index: usize) -> Option<u64> {
+        self.event_record.get(index)
     }
 }

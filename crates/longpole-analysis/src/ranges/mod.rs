@@ -8,7 +8,7 @@ mod sweep;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use longpole_trace::{ActivityId, ActivityKind, Ns, RangeId, ThreadId, Trace};
+use longpole_trace::{ActivityId, ActivityKind, DeviceId, Interval, Ns, RangeId, ThreadId, Trace};
 
 use crate::index::TraceIndex;
 use crate::scope::{Scope, autograd_workers};
@@ -116,21 +116,43 @@ pub(crate) struct RangeWork {
 
 /// The ranges of a scope, depth first, in order of first occurrence.
 pub fn range_table(index: &TraceIndex<'_>, scope: &Scope) -> Vec<RangeRow> {
-    rows(index.trace(), scope, &instances(index, scope))
+    rows(index.trace(), scope, &instances(index, scope, None)).0
 }
 
 /// The same, and the work of each range by itself.
 pub(crate) fn range_tables(index: &TraceIndex<'_>, scope: &Scope) -> (Vec<RangeRow>, Vec<RangeWork>) {
-    let instances = instances(index, scope);
+    let instances = instances(index, scope, None);
     let mut work = vec![RangeWork::default(); instances.len()];
     for instance in &instances {
         work[instance.range.index()] = RangeWork { busy_ns: instance.device.map(|work| work.busy), kernels: instance.kernels };
     }
-    (rows(index.trace(), scope, &instances), work)
+    (rows(index.trace(), scope, &instances).0, work)
+}
+
+/// The device work that one instance of a range launched on one device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RangeExtent {
+    /// The position of the range's row in the table.
+    pub(crate) row: u32,
+    pub(crate) device: DeviceId,
+    /// First start to last end.
+    pub(crate) extent: Interval,
+}
+
+/// The range table, and where on the devices each instance in scope was.
+pub(crate) fn ranges_with_extents(index: &TraceIndex<'_>, scope: &Scope) -> (Vec<RangeRow>, Vec<RangeExtent>) {
+    let mut extents = Vec::new();
+    let instances = instances(index, scope, Some(&mut extents));
+    let (rows, row_of) = rows(index.trace(), scope, &instances);
+    let extents = extents.into_iter().filter_map(|(instance, device, extent)| {
+        let row = row_of[instance as usize];
+        (row != NONE).then_some(RangeExtent { row, device, extent })
+    });
+    (rows, extents.collect())
 }
 
 /// Every range with the work in scope that was launched inside it, whatever is around a range before it.
-fn instances(index: &TraceIndex<'_>, scope: &Scope) -> Vec<Instance> {
+fn instances(index: &TraceIndex<'_>, scope: &Scope, mut extents: Option<&mut Vec<(u32, DeviceId, Interval)>>) -> Vec<Instance> {
     let trace = index.trace();
     if trace.ranges.is_empty() {
         return Vec::new();
@@ -163,7 +185,7 @@ fn instances(index: &TraceIndex<'_>, scope: &Scope) -> Vec<Instance> {
         let mut seen: Vec<Launch> =
             sources.flat_map(|source| &launches[source]).filter(|launch| first <= launch.at && launch.at < last).copied().collect();
         seen.sort_by_key(|launch| launch.at);
-        sweep::run(&mut instances, own, trace, &seen);
+        sweep::run(&mut instances, own, trace, &seen, extents.as_deref_mut());
     }
     instances
 }
@@ -194,7 +216,8 @@ struct PathNode {
     row: RangeRow,
 }
 
-fn rows(trace: &Trace, scope: &Scope, instances: &[Instance]) -> Vec<RangeRow> {
+/// The rows, and the position of each instance's row; of those out of scope [`NONE`].
+fn rows(trace: &Trace, scope: &Scope, instances: &[Instance]) -> (Vec<RangeRow>, Vec<u32>) {
     let mut paths: Vec<PathNode> = Vec::new();
     let mut known: HashMap<(u32, &str), u32, FixedState> = HashMap::default();
     let mut roots = Vec::new();
@@ -222,16 +245,22 @@ fn rows(trace: &Trace, scope: &Scope, instances: &[Instance]) -> Vec<RangeRow> {
         }
     }
     let mut rows = Vec::new();
+    let mut row_of_path = vec![NONE; paths.len()];
     let mut stack: Vec<u32> = roots.into_iter().rev().collect();
     while let Some(path) = stack.pop() {
         stack.extend(paths[path as usize].children.iter().rev());
         if paths[path as usize].row.calls > 0 {
             let mut row = paths[path as usize].row.clone();
             row.parents = names_around(&paths, path);
+            row_of_path[path as usize] = rows.len() as u32;
             rows.push(row);
         }
     }
-    rows
+    let row_of = |(path, instance): (u32, &Instance)| {
+        if scope.includes_host(trace, instance.thread, instance.start) { row_of_path[path as usize] } else { NONE }
+    };
+    let row_of_instance = path_of.into_iter().zip(instances).map(row_of).collect();
+    (rows, row_of_instance)
 }
 
 fn names_around(paths: &[PathNode], path: u32) -> Vec<String> {

@@ -15,6 +15,9 @@ use longpole_trace::{ActivityId, DeviceId, Interval, Ns, Trace};
 
 use super::{DeviceWork, Instance, NONE};
 
+/// Devices of one instance whose extents are given. A thread works for a few; a hostile trace must not cost ranges times devices.
+const DEVICES: usize = 64;
+
 /// A device activity and when its launch began.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Launch {
@@ -24,8 +27,14 @@ pub(super) struct Launch {
 }
 
 /// Finds the work of all instances of one thread, and what is around each. `order` is in order of start, outer before inner;
-/// `launches` are sorted by time.
-pub(super) fn run(instances: &mut [Instance], order: &[u32], trace: &Trace, launches: &[Launch]) {
+/// `launches` are sorted by time. First start to last end on each device go to `extents`, of [`DEVICES`] devices an instance at most.
+pub(super) fn run(
+    instances: &mut [Instance],
+    order: &[u32],
+    trace: &Trace,
+    launches: &[Launch],
+    mut extents: Option<&mut Vec<(u32, DeviceId, Interval)>>,
+) {
     set_parents(instances, order);
     // Launches inside each instance: from its start until before its end.
     let mut asked: Vec<(usize, usize, u32)> = Vec::with_capacity(order.len());
@@ -52,6 +61,9 @@ pub(super) fn run(instances: &mut [Instance], order: &[u32], trace: &Trace, laun
         let instance = &mut instances[at as usize];
         instance.kernels = kernels[to] - kernels[from];
         instance.device = Some(work.since(from));
+        if let Some(extents) = &mut extents {
+            extents.extend(work.extents(from).map(|(device, extent)| (at, device, extent)));
+        }
     }
 }
 
@@ -79,11 +91,20 @@ struct Work {
     covered: BTreeMap<(DeviceId, Ns), (Ns, usize)>,
     /// By device: launches whose end no later one reaches, and launches before whose start no later one begins (negated).
     outlasting: HashMap<DeviceId, [Vec<(usize, Ns)>; 2], FixedState>,
+    /// Devices by their latest launch.
+    latest: BTreeMap<usize, DeviceId>,
 }
 
 impl Work {
     fn new(launches: usize) -> Self {
-        Self { pushed: 0, busy: Sums::new(launches), span: Sums::new(launches), covered: BTreeMap::new(), outlasting: HashMap::default() }
+        Self {
+            pushed: 0,
+            busy: Sums::new(launches),
+            span: Sums::new(launches),
+            covered: BTreeMap::new(),
+            outlasting: HashMap::default(),
+            latest: BTreeMap::new(),
+        }
     }
 
     /// The next launch.
@@ -92,6 +113,10 @@ impl Work {
         self.pushed += 1;
         self.cover(device, work, launch);
         let [ends, starts] = self.outlasting.entry(device).or_default();
+        if let Some(&(before, _)) = ends.last() {
+            self.latest.remove(&before);
+        }
+        self.latest.insert(launch, device);
         // The latest end since any launch is that of the first one left in the list from there on; likewise the earliest start, negated.
         for (list, value) in [(ends, work.end), (starts, Ns(work.start.get().saturating_neg()))] {
             // Each launch in the list holds its value less that of the next, so that a sum from any launch on is the first value.
@@ -136,6 +161,17 @@ impl Work {
     fn since(&self, from: usize) -> DeviceWork {
         let time = |sums: &Sums| Ns(i64::try_from(sums.since(from)).unwrap_or(i64::MAX));
         DeviceWork { span: time(&self.span), busy: time(&self.busy) }
+    }
+}
+
+impl Work {
+    /// First start to last end of what was launched from launch `from` on, device by device: those launched to last.
+    fn extents(&self, from: usize) -> impl Iterator<Item = (DeviceId, Interval)> {
+        self.latest.range(from..).rev().take(DEVICES).filter_map(move |(_, device)| {
+            let [ends, starts] = self.outlasting.get(device)?;
+            let first = |list: &[(usize, Ns)]| list.get(list.partition_point(|&(launch, _)| launch < from)).map(|&(_, value)| value);
+            Some((*device, Interval { start: Ns(first(starts)?.get().saturating_neg()), end: first(ends)? }))
+        })
     }
 }
 

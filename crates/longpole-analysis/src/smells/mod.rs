@@ -29,9 +29,10 @@ mod waiting;
 use longpole_trace::Ns;
 use rayon::prelude::*;
 
-pub(crate) use evidence::Evidence;
+pub(crate) use evidence::{Evidence, manages_memory};
 pub use explain::{Explanation, explain, explanations};
 pub(crate) use facts::Facts;
+pub(crate) use start_up::{compiles, is_compiler_frame, is_loading_overhead, loads};
 pub(crate) use thresholds::{
     CAPTURE_SHARE, COLD_STEP_RATIO, CRITICAL_COPY_SHARE, DENSE_SHARE, FEW_ACTIVITIES, HOST_ALONE_SHARE, LAUNCHES_TO_JUDGE, PACKED_SHARE,
     SHORTEST_START_UP, STARVED_LISTED, STEP_COVERS, STEPS_TO_JUDGE,

@@ -100,13 +100,13 @@ fn stall(facts: &Facts<'_, '_>) -> Option<Found> {
 }
 
 /// Names of API calls and driver calls that load code.
-fn loads(name: &str) -> bool {
+pub(crate) fn loads(name: &str) -> bool {
     let rest = ["cuda", "cu", "hip"].iter().find_map(|prefix| name.strip_prefix(prefix));
     rest.is_some_and(|rest| ["ModuleLoad", "LibraryLoad", "LinkComplete", "LinkAddData"].iter().any(|part| rest.starts_with(part)))
 }
 
 /// Names of operators and ranges under which compilers work.
-fn compiles(name: &str) -> bool {
+pub(crate) fn compiles(name: &str) -> bool {
     const PARTS: &[&str] = &[
         "(dynamo_timed)",
         "compile_inner",
@@ -122,14 +122,14 @@ fn compiles(name: &str) -> bool {
 }
 
 /// Python functions inside which compilers work.
-fn is_compiler_frame(name: &str) -> bool {
+pub(crate) fn is_compiler_frame(name: &str) -> bool {
     const FILES: &[&str] =
         &["torch/_dynamo/convert_frame.py", "torch/_inductor/compile_fx.py", "triton/compiler/compiler.py", "triton/runtime/autotuner.py"];
     FILES.iter().any(|file| name.contains(file)) && (name.contains("compile") || name.contains("bench"))
 }
 
 /// The profiler's own word for loading.
-fn is_loading_overhead(name: &str) -> bool {
+pub(crate) fn is_loading_overhead(name: &str) -> bool {
     name.contains("Function Loading") || name.contains("Module Loading")
 }
 

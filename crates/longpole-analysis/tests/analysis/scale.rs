@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use longpole_analysis::{GroupBy, Scope, TraceIndex, TriageOptions, memory_table, op_table, range_table, triage};
+use longpole_analysis::{GroupBy, Scope, TraceIndex, TriageOptions, idle_pieces, idle_table, memory_table, op_table, range_table, triage};
 use longpole_trace::{
     Activity, ActivityKind, ApiCall, HostOp, Lane, LaneId, MemoryEvent, MemoryPlace, Ns, Range, RankInfo, StrId, ThreadId, Tid, Trace,
     TraceBuilder,
@@ -68,6 +68,8 @@ fn looks_at_all(trace: &Trace) {
     assert_eq!(ops.self_cuda_total_ns.map_or(0, Ns::get), kernels);
     range_table(&index, &scope);
     memory_table(&index, &scope);
+    let idle = idle_table(&index, &scope).idle_ns.unwrap_or_default();
+    assert_eq!(idle_pieces(&index, &scope).iter().map(|piece| piece.end - piece.start).sum::<Ns>(), idle);
     triage(&index, &scope, &TriageOptions::default());
     assert!(began.elapsed() < LIMIT, "{:?}", began.elapsed());
 }

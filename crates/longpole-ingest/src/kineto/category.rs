@@ -21,6 +21,8 @@ pub(super) enum Category {
     Python,
     /// Profiler overhead.
     Overhead,
+    /// A synchronisation, described beside the API call that made it.
+    Sync,
     /// Bookkeeping of the profiler or a mirror of something else: read past, and outside the window.
     Bookkeeping,
     /// Known, timed, not kept: it only widens the window.
@@ -44,8 +46,8 @@ impl Category {
             b"python_function" => Self::Python,
             b"overhead" => Self::Overhead,
             b"gpu_user_annotation" | b"Trace" | b"critical_path" => Self::Bookkeeping,
-            b"cuda_sync"
-            | b"cuda_event"
+            b"cuda_sync" => Self::Sync,
+            b"cuda_event"
             | b"cuda_profiler_range"
             | b"xpu_sync"
             | b"collective_comm"

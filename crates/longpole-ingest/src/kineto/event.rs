@@ -68,6 +68,8 @@ pub(super) struct Args<'a> {
     pub(super) total_allocated: Option<u64>,
     pub(super) total_reserved: Option<u64>,
     pub(super) label: Option<&'a [u8]>,
+    pub(super) wait_on_stream: Option<i64>,
+    pub(super) event_record: Option<u64>,
 }
 
 impl Event<'_> {
@@ -326,6 +328,7 @@ fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mu
     const RESERVED: u32 = end(*b"ved\"");
     const ALLOCATED: u32 = end(*b"ted\"");
     const REGISTERS: u32 = end(*b"ead\"");
+    const EVENT_RECORD: u32 = end(*b"_id\"");
     macro_rules! is {
         ($key:literal) => {
             tokens.is_key(key_end, $key)
@@ -355,6 +358,8 @@ fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mu
         SHARED if is!(b"\"shared memory\"") => args.shared_bytes = tokens.u32(colon),
         KIND if is!(b"\"kind\"") => args.copy_kind = tokens.string(colon),
         NAME if is!(b"\"name\"") => args.label = tokens.string(colon),
+        STREAM if is!(b"\"wait_on_stream\"") => args.wait_on_stream = tokens.i64(colon),
+        EVENT_RECORD if is!(b"\"wait_on_cuda_event_record_corr_id\"") => args.event_record = tokens.u64(colon),
         LABELS if is!(b"\"labels\"") => args.label = tokens.string(colon),
         _ => {}
     }

@@ -5,7 +5,7 @@
 
 use longpole_trace::{
     Activity, ApiCall, Detail, DetailId, EventWindow, GraphNode, GraphNodeId, HostOp, Lane, LaneId, MemoryEvent, Ns, ProblemCode, Problems,
-    PythonFrame, Range, RankInfo, StrId, TableMarks, ThreadId, Tid, TraceBuilder,
+    PythonFrame, Range, RankInfo, StrId, SyncEvent, TableMarks, ThreadId, Tid, TraceBuilder,
 };
 
 use super::days::{DAY, Days, Stretch};
@@ -197,6 +197,9 @@ impl<'b> Merger<'b> {
         for mut row in rows.overheads.drain(..) {
             row.name = text!(row.name);
             builder.push_overhead(row);
+        }
+        for row in rows.sync_events.drain(..) {
+            builder.push_sync_event(SyncEvent { rank, ..row });
         }
         for (thread, name) in rows.thread_names.drain(..) {
             let (pid, tid) = ids.threads.values[thread.index()].clone();

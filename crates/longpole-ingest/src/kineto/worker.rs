@@ -2,7 +2,7 @@
 
 use longpole_trace::{
     Activity, ActivityKind, ApiCall, Detail, DetailId, GraphNode, GraphNodeId, HostOp, LaneId, LaunchConfig, MemcpyKind, MemoryEvent,
-    MemoryPlace, Ns, Overhead, ProblemCode, Problems, PythonFrame, Range, StrId, ThreadId, Tid, Transfer,
+    MemoryPlace, Ns, Overhead, ProblemCode, Problems, PythonFrame, Range, StrId, SyncEvent, SyncKind, ThreadId, Tid, Transfer,
 };
 
 use super::category::{Category, is_annotation_name};
@@ -24,6 +24,8 @@ pub(super) struct Rows {
     pub(super) memory: Vec<MemoryEvent>,
     pub(super) frames: Vec<PythonFrame>,
     pub(super) overheads: Vec<Overhead>,
+    /// Their rank is filled in when they are merged.
+    pub(super) sync_events: Vec<SyncEvent>,
     /// (thread, name) from metadata events.
     pub(super) thread_names: Vec<(ThreadId, StrId)>,
     /// (pid, name) from metadata events.
@@ -46,6 +48,7 @@ impl Rows {
         self.memory.clear();
         self.frames.clear();
         self.overheads.clear();
+        self.sync_events.clear();
         self.thread_names.clear();
         self.process_names.clear();
         self.days.clear();
@@ -248,6 +251,7 @@ impl Worker {
                 let name = self.text(event.name);
                 rows.overheads.push(Overhead { name, start, dur });
             }
+            Category::Sync => rows.sync_events.push(sync_event(event, start, dur)),
             Category::Kernel => self.keep_activity(event, ActivityKind::Kernel, start, dur, rows),
             Category::Memcpy => self.keep_activity(event, ActivityKind::Memcpy, start, dur, rows),
             Category::Memset => self.keep_activity(event, ActivityKind::Memset, start, dur, rows),
@@ -379,6 +383,30 @@ fn time(value: Option<Decimal>, offset: u64, rows: &mut Rows) -> Option<Ns> {
             None
         }
         Decimal::Invalid => None,
+    }
+}
+
+/// A row of the category of synchronisations; producers write -1 for no stream.
+fn sync_event(event: &Event<'_>, start: Ns, dur: Ns) -> SyncEvent {
+    let args = &event.args;
+    let kind = match event.name {
+        b"Stream Wait Event" => SyncKind::StreamWaitsForEvent,
+        b"Event Sync" => SyncKind::Event,
+        b"Stream Sync" => SyncKind::Stream,
+        b"Context Sync" => SyncKind::Context,
+        _ => SyncKind::Other,
+    };
+    let stream = |number: Option<i64>| number.filter(|&number| number >= 0);
+    SyncEvent {
+        kind,
+        rank: 0,
+        start,
+        dur,
+        device: args.device.or(event.pid),
+        context: args.context,
+        stream: stream(args.stream),
+        wait_on_stream: stream(args.wait_on_stream),
+        event_record: args.event_record,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What traces of different years and back ends write, as small documents made from the format notes.
 
-use longpole_trace::{ActivityKind, Detail, MemcpyKind, MemoryPlace, Tid};
+use longpole_trace::{ActivityKind, Detail, MemcpyKind, MemoryPlace, SyncKind, Tid};
 
 use crate::support::{counts, document, event, read};
 
@@ -103,6 +103,29 @@ fn mirrored_annotations_and_bookkeeping_are_no_work_and_do_not_widen_the_window(
     assert_eq!((got.trace.activities.len(), got.trace.ranges.len(), got.trace.overheads.len()), (1, 0, 1));
     // The synchronisation is an event of the run; the others are the profiler's own.
     assert_eq!(got.trace.window.bounds().map(|(a, b)| (a.get(), b.get())), Some((90_000, 130_000)));
+}
+
+#[test]
+fn synchronisations_say_which_stream_waits_for_what() {
+    let wait = r#", "args": {"cuda_sync_kind": "Stream Wait Event", "wait_on_stream": 20, "wait_on_cuda_event_record_corr_id": 1385,
+        "wait_on_cuda_event_id": 19, "stream": 24, "correlation": 1389, "device": 0, "context": 1}"#;
+    let asked = r#", "args": {"cuda_sync_kind": "Event Sync", "wait_on_stream": -1, "wait_on_cuda_event_record_corr_id": -1,
+        "wait_on_cuda_event_id": 9, "stream": -1, "correlation": 24, "device": 0, "context": 1}"#;
+    let events = [
+        event("cuda_sync", "Stream Wait Event", "90", "2", wait),
+        event("cuda_sync", "Event Sync", "95", "1", asked),
+        event("cuda_sync", "Context Sync", "99", "1", r#", "args": {"stream": -1, "device": 0, "context": 1}"#),
+        event("cuda_event", "cudaEvent", "99", "1", r#", "args": {"stream": 20}"#),
+        event("kernel", "k", "100", "10", r#", "args": {"device": 0, "stream": 7}"#),
+    ];
+    let got = read(&document(&events), 1).trace;
+    let syncs = &got.sync_events;
+    assert_eq!(syncs.kind, [SyncKind::StreamWaitsForEvent, SyncKind::Event, SyncKind::Context]);
+    assert_eq!((syncs.start[0].get(), syncs.dur[0].get(), syncs.rank[0]), (90_000, 2_000, 0));
+    assert_eq!((syncs.device[0], syncs.context[0], syncs.stream[0], syncs.wait_on_stream[0]), (Some(0), Some(1), Some(24), Some(20)));
+    assert_eq!(syncs.event_record(0), Some(1385));
+    assert_eq!((syncs.stream[1], syncs.wait_on_stream[1], syncs.event_record(1)), (None, None, None), "-1 is no stream and no call");
+    assert_eq!((got.activities.len(), got.lanes.len(), got.api_calls.len()), (1, 1, 0), "they are no work, and name no lane");
 }
 
 #[test]
