@@ -3,6 +3,7 @@
 //! Every analysis takes a [`TraceIndex`] and a [`Scope`] and returns plain data: no text layout, no files, no knowledge of
 //! where the trace came from. To add one, add a file here with its result types and one function, and re-export them.
 
+mod collectives;
 mod families;
 mod host_pace;
 mod idle;
@@ -28,6 +29,10 @@ mod totals;
 mod triage;
 mod vendor;
 
+pub use collectives::{
+    Cause, CauseKind, CollectiveEntry, CollectiveGroup, CollectiveKind, CollectiveKindRow, HostCause, MatchedBy, MatchedCollective,
+    RankClock, RankReport, RankRow, StartUp, Straggler, WORTH_NS, rank_report,
+};
 pub use families::{Family, FamilyRow, family_table};
 pub use host_pace::{HostBoundWindow, host_bound_window};
 pub use idle::{

@@ -5,6 +5,7 @@ use std::hash::Hash;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use crate::collectives::{Collective, Collectives};
 use crate::entities::{Device, DeviceProperties, Lane, Process, RankInfo, Recorded, Thread, Tid, Versions};
 use crate::ids::{DetailId, DeviceId, GraphNodeId, LaneId, ProcessId, StrId, ThreadId};
 use crate::ns::Ns;
@@ -83,6 +84,8 @@ pub struct Trace {
     pub overheads: Overheads,
     /// Synchronisations, as the profiler describes them.
     pub sync_events: SyncEvents,
+    /// What is said of collective operations.
+    pub collectives: Collectives,
     /// Events read, of every kind, those not kept included.
     pub events_read: u64,
 }
@@ -111,6 +114,7 @@ pub struct TableMarks {
     frames: usize,
     overheads: usize,
     sync_events: usize,
+    collectives: usize,
 }
 
 /// An interned table of small values: a list and its reverse map.
@@ -260,6 +264,7 @@ impl TraceBuilder {
             frames: trace.frames.len(),
             overheads: trace.overheads.len(),
             sync_events: trace.sync_events.len(),
+            collectives: trace.collectives.len(),
         }
     }
 
@@ -275,6 +280,7 @@ impl TraceBuilder {
             &mut trace.frames.start[marks.frames..],
             &mut trace.overheads.start[marks.overheads..],
             &mut trace.sync_events.start[marks.sync_events..],
+            &mut trace.collectives.start[marks.collectives..],
         ];
         for time in columns.into_iter().flatten() {
             *time += shift;
@@ -292,6 +298,7 @@ impl TraceBuilder {
         trace.frames.retain_starts(marks.frames, &keep);
         trace.overheads.retain_starts(marks.overheads, &keep);
         trace.sync_events.retain_starts(marks.sync_events, &keep);
+        trace.collectives.retain_starts(marks.collectives, &keep);
     }
 
     /// Forgets the external ids of device activities and API calls added since `marks`: in some traces they are the
@@ -339,6 +346,11 @@ impl TraceBuilder {
     /// Adds a synchronisation.
     pub fn push_sync_event(&mut self, row: SyncEvent) {
         self.trace.sync_events.push(row);
+    }
+
+    /// Adds what is said of a collective operation.
+    pub fn push_collective(&mut self, row: Collective) {
+        self.trace.collectives.push(row);
     }
 
     /// The finished trace.

@@ -1,7 +1,8 @@
 //! The trace model that every importer fills and every analysis reads.
 //!
 //! A [`Trace`] holds columns, not events: one table a kind of event ([`HostOps`], [`ApiCalls`], [`Activities`],
-//! [`Ranges`], [`MemoryEvents`], [`PythonFrames`], [`Overheads`], [`SyncEvents`]), strings interned once, rows addressed by typed ids.
+//! [`Ranges`], [`MemoryEvents`], [`PythonFrames`], [`Overheads`], [`SyncEvents`], [`Collectives`]), strings interned once, rows addressed by
+//! typed ids.
 //! Times are integer nanoseconds ([`Ns`]) since the trace's base. A value the source did not give is `None`, never a
 //! sentinel that could slip into a sum.
 //!
@@ -9,6 +10,7 @@
 //! table in [`tables`](crate::HostOps), a row struct beside it, and a `push_*` method on [`TraceBuilder`].
 
 mod builder;
+mod collectives;
 mod entities;
 mod ids;
 mod interval;
@@ -19,6 +21,7 @@ mod strings;
 mod tables;
 
 pub use builder::{EventWindow, TableMarks, Trace, TraceBuilder};
+pub use collectives::{Collective, CollectivePlace, Collectives};
 pub use entities::{Device, DeviceProperties, Lane, Process, RankInfo, Recorded, Thread, Tid, Versions};
 pub use ids::{ActivityId, ApiCallId, DetailId, DeviceId, GraphNodeId, HostOpId, LaneId, ProcessId, RangeId, StrId, ThreadId};
 pub use interval::{Interval, IntervalSet};

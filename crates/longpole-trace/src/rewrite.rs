@@ -33,6 +33,7 @@ impl Trace {
             frames,
             overheads,
             sync_events: _,
+            collectives,
             events_read: _,
         } = self;
         let in_place = |text: &mut String| {
@@ -76,12 +77,14 @@ impl Trace {
             [&mut host_ops.name, &mut api_calls.name, &mut activities.name, &mut ranges.name, &mut frames.name, &mut overheads.name];
         columns.into_iter().flatten().for_each(rename);
         host_ops.rename_inputs(&moved);
+        collectives.rename_texts(&moved);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::builder::TraceBuilder;
+    use crate::collectives::{Collective, CollectivePlace};
     use crate::ns::Ns;
     use crate::tables::{HostOp, Range};
 
@@ -110,6 +113,20 @@ mod tests {
             builder.push_host_op(HostOp { name, thread, start, dur, external_id: None, shapes, types: None, strides: None, values: None });
             builder.push_range(Range { name, thread, start, dur });
         }
+        builder.push_collective(Collective {
+            place: CollectivePlace::Host(thread),
+            start: Ns(0),
+            name: Some(names[0]),
+            group: Some(names[1]),
+            group_ranks: Some(names[2]),
+            dtype: None,
+            group_size: Some(2),
+            in_elements: None,
+            out_elements: Some(7),
+            sequence: None,
+            source_rank: None,
+            destination_rank: None,
+        });
         let mut trace = builder.finish();
         trace.rewrite_text(rewrite);
         let text = |id| trace.strings.get(id).to_owned();
@@ -119,6 +136,11 @@ mod tests {
         let shapes: Vec<_> = (0..4).filter_map(|row| trace.host_ops.shapes(row)).map(text).collect();
         assert_eq!(shapes, ["secret#", "[[8]]", "aten::mm", "secret#"]);
         assert_eq!(trace.host_ops.types(0), None);
+        let collective = trace.collectives.get(0);
+        let texts = [collective.name, collective.group, collective.group_ranks, collective.dtype].map(|id| id.map(text));
+        let secret = Some("secret#".to_owned());
+        assert_eq!(texts, [Some("aten::mm".to_owned()), secret.clone(), secret, None]);
+        assert_eq!((collective.group_size, collective.in_elements, collective.out_elements), (Some(2), None, Some(7)));
         assert_eq!((trace.ranks[0].label.as_str(), trace.ranks[0].backend.as_deref()), ("secret#", Some("secret#")));
         assert_eq!(trace.threads[0].tid, Tid::Text("secret#".to_owned()));
         assert_eq!((trace.threads[0].name, trace.processes[0].name), (Some(trace.host_ops.name[1]), Some(trace.host_ops.name[1])));

@@ -3,6 +3,7 @@
 //! Columns are public slices, so that an analysis walks only those it needs. Identifiers that are often absent are kept
 //! as niche-coded integers inside and come out as `Option`.
 
+use crate::collectives::Collectives;
 use crate::ids::{DetailId, GraphNodeId, LaneId, StrId, ThreadId};
 use crate::ns::Ns;
 
@@ -15,7 +16,7 @@ const NONE_U64: u64 = u64::MAX;
 pub(crate) struct OptU64(Vec<u64>);
 
 impl OptU64 {
-    fn push(&mut self, value: Option<u64>) {
+    pub(crate) fn push(&mut self, value: Option<u64>) {
         self.0.push(value.unwrap_or(NONE_U64));
     }
 
@@ -23,7 +24,7 @@ impl OptU64 {
         self.0[from..].fill(NONE_U64);
     }
 
-    fn get(&self, index: usize) -> Option<u64> {
+    pub(crate) fn get(&self, index: usize) -> Option<u64> {
         Some(self.0[index]).filter(|&v| v != NONE_U64)
     }
 }
@@ -33,12 +34,19 @@ impl OptU64 {
 pub(crate) struct OptId(Vec<u32>);
 
 impl OptId {
-    fn push(&mut self, value: Option<u32>) {
+    pub(crate) fn push(&mut self, value: Option<u32>) {
         self.0.push(value.unwrap_or(NONE_U32));
     }
 
-    fn get(&self, index: usize) -> Option<u32> {
+    pub(crate) fn get(&self, index: usize) -> Option<u32> {
         Some(self.0[index]).filter(|&v| v != NONE_U32)
+    }
+
+    /// Renames a column of texts; `moved` holds the new id of every old one.
+    pub(crate) fn rename(&mut self, moved: &[StrId]) {
+        for id in self.0.iter_mut().filter(|id| **id != NONE_U32) {
+            *id = moved[*id as usize].0;
+        }
     }
 }
 
@@ -57,7 +65,7 @@ macro_rules! table_len {
         }
     )*};
 }
-table_len!(HostOps, ApiCalls, Activities, Ranges, PythonFrames, Overheads, MemoryEvents, SyncEvents);
+table_len!(HostOps, ApiCalls, Activities, Ranges, PythonFrames, Overheads, MemoryEvents, SyncEvents, Collectives);
 
 /// Keeps, of the rows from `from` on, those that `keep` marks.
 trait RetainFrom {
@@ -109,6 +117,9 @@ table_retain_starts! {
     PythonFrames { name, thread, start, dur }
     Overheads { name, start, dur }
     SyncEvents { kind, rank, start, dur, device, context, stream, wait_on_stream, event_record }
+    Collectives {
+        place, start, name, group, group_ranks, dtype, group_size, in_elements, out_elements, sequence, source_rank, destination_rank
+    }
 }
 
 macro_rules! table_end {
@@ -180,9 +191,7 @@ impl HostOps {
     /// Renames all that is recorded of inputs; `moved` holds the new id of every old one.
     pub(crate) fn rename_inputs(&mut self, moved: &[StrId]) {
         for column in [&mut self.shapes, &mut self.types, &mut self.strides, &mut self.values] {
-            for id in column.0.iter_mut().filter(|id| **id != NONE_U32) {
-                *id = moved[*id as usize].0;
-            }
+            column.rename(moved);
         }
     }
 

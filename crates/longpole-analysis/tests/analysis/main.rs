@@ -4,6 +4,7 @@
 
 mod idle;
 mod naive;
+mod ranks;
 mod real;
 mod roofline;
 mod scale;

@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::Path;
 
 use longpole_trace::{
-    Activity, ActivityKind, ApiCall, HostOp, Lane, MemoryEvent, MemoryPlace, Ns, Overhead, PythonFrame, Range, RankInfo, Tid, Trace,
-    TraceBuilder,
+    Activity, ActivityKind, ApiCall, Collective, CollectivePlace, HostOp, Lane, MemoryEvent, MemoryPlace, Ns, Overhead, PythonFrame, Range,
+    RankInfo, Tid, Trace, TraceBuilder,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -24,6 +24,16 @@ struct Document<'a> {
     record_shapes: i64,
     #[serde(default, rename = "with_stack")]
     with_stack: i64,
+    #[serde(default)]
+    base_time_nanoseconds: i64,
+    #[serde(default)]
+    distributed_info: Distributed,
+}
+
+#[derive(Default, Deserialize)]
+struct Distributed {
+    rank: u32,
+    world_size: u32,
 }
 
 #[derive(Deserialize)]
@@ -69,20 +79,83 @@ pub(crate) fn read(path: &Path) -> Trace {
 
 /// The first events of a file, as of one that was cut after that many percent of them.
 pub(crate) fn read_part(path: &Path, percent: usize) -> Trace {
+    let mut builder = TraceBuilder::new();
+    add_file(&mut builder, path, percent);
+    builder.finish()
+}
+
+/// Several ranks as one trace.
+pub(crate) fn read_ranks(paths: &[&Path]) -> Trace {
+    let mut builder = TraceBuilder::new();
+    let bases: Vec<i64> = paths.iter().map(|path| add_file(&mut builder, path, 100)).collect();
+    assert!(bases.windows(2).all(|pair| pair[0] == pair[1]), "recorded in one quarter of a year: {bases:?}");
+    builder.finish()
+}
+
+/// The members of a compressed archive as one trace. In an archive a header of 512 bytes precedes each member, with its size in octal at 124, and
+/// members are filled up to blocks of 512.
+pub(crate) fn read_archive(path: &Path) -> Trace {
+    let bytes = std::fs::read(path).unwrap();
+    let mut archive = Vec::new();
+    flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_end(&mut archive).unwrap();
+    let mut builder = TraceBuilder::new();
+    let mut rest = &archive[..];
+    while rest.len() > 512 && rest[0] != 0 {
+        let size = std::str::from_utf8(&rest[124..135]).unwrap();
+        let size = usize::from_str_radix(size, 8).unwrap();
+        if size > 0 {
+            add_text(&mut builder, std::str::from_utf8(&rest[512..512 + size]).unwrap(), 100);
+        }
+        rest = &rest[512 + size.next_multiple_of(512)..];
+    }
+    builder.finish()
+}
+
+/// Adds a file as a rank; returns the base of its times.
+fn add_file(builder: &mut TraceBuilder, path: &Path, percent: usize) -> i64 {
     let bytes = std::fs::read(path).unwrap();
     let mut text = String::new();
     flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
-    let document: Document<'_> = serde_json::from_str(&text).unwrap();
-    let mut builder = TraceBuilder::new();
-    let rank = builder.add_rank(RankInfo::default());
+    add_text(builder, &text, percent)
+}
+
+fn add_text(builder: &mut TraceBuilder, text: &str, percent: usize) -> i64 {
+    let document: Document<'_> = serde_json::from_str(text).unwrap();
+    let info = &document.distributed_info;
+    let world_size = Some(info.world_size).filter(|&size| size > 0);
+    let rank = builder.add_rank(RankInfo { rank: info.rank, world_size, ..RankInfo::default() });
     let recorded = &mut builder.trace_mut().recorded;
     recorded.memory = document.profile_memory == 1;
     recorded.shapes = document.record_shapes == 1;
     recorded.stacks = document.with_stack == 1;
     for event in &document.trace_events[..document.trace_events.len() * percent / 100] {
-        add(&mut builder, rank, event);
+        add(builder, rank, event);
     }
-    builder.finish()
+    document.base_time_nanoseconds
+}
+
+/// What the arguments say of a collective.
+fn add_collective(builder: &mut TraceBuilder, place: CollectivePlace, start: Ns, args: &Value) {
+    if args.get("Collective name").is_none() {
+        return;
+    }
+    let mut text = |key: &str| args.get(key).and_then(Value::as_str).map(|text| builder.trace_mut().strings.intern(text));
+    let number = |key: &str| args.get(key).and_then(Value::as_u64);
+    let row = Collective {
+        place,
+        start,
+        name: text("Collective name"),
+        group: text("Process Group Name"),
+        group_ranks: text("Process Group Ranks"),
+        dtype: text("dtype"),
+        group_size: number("Group size").map(|size| size as u32),
+        in_elements: number("In msg nelems"),
+        out_elements: number("Out msg nelems"),
+        sequence: number("Seq"),
+        source_rank: None,
+        destination_rank: None,
+    };
+    builder.push_collective(row);
 }
 
 fn add(builder: &mut TraceBuilder, rank: u32, event: &Event<'_>) {
@@ -101,6 +174,7 @@ fn add(builder: &mut TraceBuilder, rank: u32, event: &Event<'_>) {
                 let keys = ["Input Dims", "Input type", "Input Strides", "Concrete Inputs"];
                 let strings = &mut builder.trace_mut().strings;
                 let [shapes, types, strides, values] = keys.map(|key| text(key).map(|text| strings.intern(&text)));
+                add_collective(builder, CollectivePlace::Host(thread), start, &event.args);
                 builder.push_host_op(HostOp { name, thread, start, dur, external_id, shapes, types, strides, values });
             }
             "user_annotation" => builder.push_range(Range { name, thread, start, dur }),
@@ -134,5 +208,6 @@ fn add(builder: &mut TraceBuilder, rank: u32, event: &Event<'_>) {
     builder.trace_mut().window.include(start, start + dur);
     let device = builder.device(rank, event.pid.as_i64().unwrap());
     let lane = builder.lane(Lane { device, context: event.args["context"].as_i64(), stream: event.tid.as_i64().unwrap() });
+    add_collective(builder, CollectivePlace::Device(lane), start, &event.args);
     builder.push_activity(Activity { kind, name, lane, start, dur, correlation, external_id, detail: None, graph_node: None });
 }

@@ -1,6 +1,7 @@
 //! One event: its members picked out of the JSON, in any order.
 
 use super::category::Category;
+use super::collective::{self, CollectiveArgs};
 use crate::json::{Damage, Decimal, END, Tokens, strict};
 
 /// The members of an event that anything uses. Spans point into the segment.
@@ -70,6 +71,7 @@ pub(super) struct Args<'a> {
     pub(super) label: Option<&'a [u8]>,
     pub(super) wait_on_stream: Option<i64>,
     pub(super) event_record: Option<u64>,
+    pub(super) collective: CollectiveArgs<'a>,
 }
 
 impl Event<'_> {
@@ -329,6 +331,11 @@ fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mu
     const ALLOCATED: u32 = end(*b"ted\"");
     const REGISTERS: u32 = end(*b"ead\"");
     const EVENT_RECORD: u32 = end(*b"_id\"");
+    const ELEMENTS: u32 = end(*b"ems\"");
+    const SIZE: u32 = end(*b"ize\"");
+    const RANKS: u32 = end(*b"nks\"");
+    const RANK: u32 = end(*b"ank\"");
+    const SEQUENCE: u32 = end(*b"Seq\"");
     macro_rules! is {
         ($key:literal) => {
             tokens.is_key(key_end, $key)
@@ -361,6 +368,7 @@ fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mu
         STREAM if is!(b"\"wait_on_stream\"") => args.wait_on_stream = tokens.i64(colon),
         EVENT_RECORD if is!(b"\"wait_on_cuda_event_record_corr_id\"") => args.event_record = tokens.u64(colon),
         LABELS if is!(b"\"labels\"") => args.label = tokens.string(colon),
+        NAME | TYPE | ELEMENTS | SIZE | RANKS | RANK | SEQUENCE => collective::read_arg(tokens, colon, key_end, &mut args.collective),
         _ => {}
     }
 }

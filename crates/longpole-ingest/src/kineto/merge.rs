@@ -4,8 +4,8 @@
 //! comes out of one worker and of many.
 
 use longpole_trace::{
-    Activity, ApiCall, Detail, DetailId, EventWindow, GraphNode, GraphNodeId, HostOp, Lane, LaneId, MemoryEvent, Ns, ProblemCode, Problems,
-    PythonFrame, Range, RankInfo, StrId, SyncEvent, TableMarks, ThreadId, Tid, TraceBuilder,
+    Activity, ApiCall, Collective, CollectivePlace, Detail, DetailId, EventWindow, GraphNode, GraphNodeId, HostOp, Lane, LaneId,
+    MemoryEvent, Ns, ProblemCode, Problems, PythonFrame, Range, RankInfo, StrId, SyncEvent, TableMarks, ThreadId, Tid, TraceBuilder,
 };
 
 use super::days::{DAY, Days, Stretch};
@@ -159,6 +159,14 @@ impl<'b> Merger<'b> {
                 }))
             };
         }
+        macro_rules! lane {
+            ($id:expr) => {
+                LaneId(ids.lanes.get($id.0, |raw| {
+                    let device = builder.device(rank, raw.ordinal);
+                    builder.lane(Lane { device, context: raw.context, stream: raw.stream }).0
+                }))
+            };
+        }
         for row in rows.host_ops.drain(..) {
             let (name, thread) = (text!(row.name), thread!(row.thread));
             let (shapes, types, strides, values) = (value!(row.shapes), value!(row.types), value!(row.strides), value!(row.values));
@@ -170,10 +178,7 @@ impl<'b> Merger<'b> {
         }
         for row in rows.activities.drain(..) {
             let name = text!(row.name);
-            let lane = LaneId(ids.lanes.get(row.lane.0, |raw| {
-                let device = builder.device(rank, raw.ordinal);
-                builder.lane(Lane { device, context: raw.context, stream: raw.stream }).0
-            }));
+            let lane = lane!(row.lane);
             let detail = row.detail.map(|id| DetailId(ids.details.get(id.0, |detail| builder.detail(*detail).0)));
             let graph_node = row.graph_node.map(|id| GraphNodeId(ids.graph_nodes.get(id.0, |node| builder.graph_node(*node).0)));
             if let (Some(external), Some(correlation)) = (row.external_id, row.correlation) {
@@ -200,6 +205,14 @@ impl<'b> Merger<'b> {
         }
         for row in rows.sync_events.drain(..) {
             builder.push_sync_event(SyncEvent { rank, ..row });
+        }
+        for row in rows.collectives.drain(..) {
+            let place = match row.place {
+                CollectivePlace::Host(id) => CollectivePlace::Host(thread!(id)),
+                CollectivePlace::Device(id) => CollectivePlace::Device(lane!(id)),
+            };
+            let [name, group, group_ranks, dtype] = [row.name, row.group, row.group_ranks, row.dtype].map(|id| id.map(|id| text!(id)));
+            builder.push_collective(Collective { place, name, group, group_ranks, dtype, ..row });
         }
         for (thread, name) in rows.thread_names.drain(..) {
             let (pid, tid) = ids.threads.values[thread.index()].clone();

@@ -6,6 +6,7 @@
 //! not depend on the number of threads, on the layout, or on how the bytes arrived.
 
 mod category;
+mod collective;
 mod days;
 mod envelope;
 mod event;

@@ -1,11 +1,13 @@
 //! A worker: segments in, rows with local ids out.
 
 use longpole_trace::{
-    Activity, ActivityKind, ApiCall, Detail, DetailId, GraphNode, GraphNodeId, HostOp, LaneId, LaunchConfig, MemcpyKind, MemoryEvent,
-    MemoryPlace, Ns, Overhead, ProblemCode, Problems, PythonFrame, Range, StrId, SyncEvent, SyncKind, ThreadId, Tid, Transfer,
+    Activity, ActivityKind, ApiCall, Collective, CollectivePlace, Detail, DetailId, GraphNode, GraphNodeId, HostOp, LaneId, LaunchConfig,
+    MemcpyKind, MemoryEvent, MemoryPlace, Ns, Overhead, ProblemCode, Problems, PythonFrame, Range, StrId, SyncEvent, SyncKind, ThreadId,
+    Tid, Transfer,
 };
 
 use super::category::{Category, is_annotation_name};
+use super::collective;
 use super::days::{DAY, Days, Stretch};
 use super::envelope::{Envelope, Head, Tail};
 use super::event::{self, Args, Event, Id};
@@ -26,6 +28,7 @@ pub(super) struct Rows {
     pub(super) overheads: Vec<Overhead>,
     /// Their rank is filled in when they are merged.
     pub(super) sync_events: Vec<SyncEvent>,
+    pub(super) collectives: Vec<Collective>,
     /// (thread, name) from metadata events.
     pub(super) thread_names: Vec<(ThreadId, StrId)>,
     /// (pid, name) from metadata events.
@@ -49,6 +52,7 @@ impl Rows {
         self.frames.clear();
         self.overheads.clear();
         self.sync_events.clear();
+        self.collectives.clear();
         self.thread_names.clear();
         self.process_names.clear();
         self.days.clear();
@@ -271,6 +275,7 @@ impl Worker {
         let args = &event.args;
         let [shapes, types, strides, values] =
             [args.shapes, args.types, args.strides, args.values].map(|raw| raw.map(|raw| StrId(self.locals.values.intern(raw))));
+        rows.collectives.extend(collective::row(&args.collective, &mut self.locals, CollectivePlace::Host(thread), start));
         rows.host_ops.push(HostOp { name, thread, start, dur, external_id: args.external_id, shapes, types, strides, values });
     }
 
@@ -293,6 +298,7 @@ impl Worker {
             }
         };
         let (correlation, external_id) = (args.correlation, args.external_id);
+        rows.collectives.extend(collective::row(&args.collective, &mut self.locals, CollectivePlace::Device(lane), start));
         rows.activities.push(Activity { kind, name, lane, start, dur, correlation, external_id, detail, graph_node });
     }
 

@@ -1,8 +1,8 @@
 //! What traces of different years and back ends write, as small documents made from the format notes.
 
-use longpole_trace::{ActivityKind, Detail, MemcpyKind, MemoryPlace, SyncKind, Tid};
+use longpole_trace::{ActivityKind, CollectivePlace, Detail, MemcpyKind, MemoryPlace, SyncKind, Tid};
 
-use crate::support::{counts, document, event, read};
+use crate::support::{corpus, counts, document, event, read};
 
 #[test]
 fn capitalised_categories_and_text_thread_ids_of_2021() {
@@ -135,4 +135,42 @@ fn ids_past_63_bits_and_graph_nodes() {
     assert_eq!(got.trace.activities.correlation(0), Some(10_159_970_886_766_084_423));
     let node = got.trace.graph_nodes[got.trace.activities.graph_node(0).unwrap().index()];
     assert_eq!((node.graph, node.node), (3, 12_884_901_889));
+}
+
+#[test]
+fn collectives_are_described_by_operators_and_kernels() {
+    let group = r#""Process Group Name": "tp", "Process Group Ranks": "[0, 1]", "Group size": 2"#;
+    let size = r#""In msg nelems": 64, "Out msg nelems": 128, "dtype": "BFloat16""#;
+    let op = format!(r#", "args": {{"Collective name": "allgather", {group}, {size}, "Seq": 41, "Rank": 1, "Input type": ["float"]}}"#);
+    let send =
+        r#", "args": {"device": 3, "stream": 9, "Collective name": "send", "Process Group Ranks": [0, 1], "Src Rank": 1, "Dst Rank": 0}"#;
+    let other = r#", "args": {"dtype": "float", "Group size": 4, "block size": 3}"#;
+    let events = [
+        event("cpu_op", "record_param_comms", "1", "2", &op),
+        event("cpu_op", "aten::empty", "4", "1", other),
+        event("kernel", "ncclDevKernel_SendRecv", "5", "2", send),
+    ];
+    let trace = read(&document(&events), 1).trace;
+    assert_eq!((trace.host_ops.len(), trace.activities.len(), trace.collectives.len()), (2, 1, 2));
+    let (op, kernel) = (trace.collectives.get(0), trace.collectives.get(1));
+    let text = |id: Option<longpole_trace::StrId>| id.map(|id| trace.strings.get(id));
+    assert_eq!([op.name, op.group, op.group_ranks, op.dtype].map(text), ["allgather", "tp", "[0, 1]", "BFloat16"].map(Some));
+    assert_eq!((op.group_size, op.in_elements, op.out_elements, op.sequence), (Some(2), Some(64), Some(128), Some(41)));
+    assert_eq!((op.place, op.start), (CollectivePlace::Host(trace.host_ops.thread[0]), trace.host_ops.start[0]));
+    assert_eq!([kernel.name, kernel.group, kernel.group_ranks].map(text), [Some("send"), None, Some("[0, 1]")]);
+    assert_eq!((kernel.source_rank, kernel.destination_rank, kernel.sequence), (Some(1), Some(0), None));
+    assert_eq!((kernel.place, kernel.start), (CollectivePlace::Device(trace.activities.lane[0]), trace.activities.start[0]));
+}
+
+#[test]
+fn every_collective_of_a_real_trace_is_described() {
+    let trace = read(&corpus("nccl_rank0"), 2).trace;
+    let on_device: Vec<_> = (0..trace.collectives.len())
+        .map(|row| trace.collectives.get(row))
+        .filter(|row| matches!(row.place, CollectivePlace::Device(_)))
+        .collect();
+    let kernels = trace.activities.name.iter().filter(|&&name| trace.strings.get(name).starts_with("nccl")).count();
+    assert_eq!((on_device.len(), kernels), (33, 33));
+    assert_eq!(on_device[0].in_elements, Some(2_097_152));
+    assert!(on_device.iter().all(|row| row.group_size == Some(2)));
 }

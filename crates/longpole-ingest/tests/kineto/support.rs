@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use longpole_ingest::{Imported, import_bytes};
-use longpole_trace::{Problems, StrId, ThreadId, Trace};
+use longpole_trace::{CollectivePlace, Problems, StrId, ThreadId, Trace};
 use serde_json::Value;
 
 /// A trace of the repository's corpus, decompressed.
@@ -80,6 +80,17 @@ pub(crate) fn dump_rows(trace: &Trace, thread_names: bool) -> String {
     let t = &trace.frames;
     for i in 0..t.len() {
         let _ = writeln!(out, "frame {} {} {} {}", text(t.name[i]), thread(t.thread[i]), t.start[i], t.dur[i]);
+    }
+    let t = &trace.collectives;
+    for i in 0..t.len() {
+        let row = t.get(i);
+        let texts = [row.name, row.group, row.group_ranks, row.dtype].map(opt);
+        let place = match row.place {
+            CollectivePlace::Host(id) => thread(id),
+            CollectivePlace::Device(id) => format!("{:?}", trace.lanes[id.index()]),
+        };
+        let numbers = (row.group_size, row.in_elements, row.out_elements, row.sequence, row.source_rank, row.destination_rank);
+        let _ = writeln!(out, "collective {place} {} {texts:?} {numbers:?}", row.start);
     }
     let t = &trace.overheads;
     for i in 0..t.len() {
