@@ -171,11 +171,6 @@ fn finds_steps(names: &[u32], marked: &[usize]) -> StepTable {
     let began = Instant::now();
     let table = step_table(&index, &Scope::whole(), &StepOptions::default());
     let took = began.elapsed();
-    println!(
-        "TOOK {took:?} groups {} {:?}",
-        table.groups.len(),
-        table.groups.first().map(|g| (g.steps.len(), g.activities_per_step, g.rows.len()))
-    );
     assert!(took < LIMIT, "{took:?}");
     for group in &table.groups {
         assert_eq!(group.rows.iter().map(|row| row.total_ns).sum::<Ns>(), group.total_busy_ns);
