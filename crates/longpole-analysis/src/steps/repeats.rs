@@ -77,6 +77,19 @@ impl Block {
     }
 }
 
+/// What became of a seed.
+enum Attempt {
+    /// A significant run with layers.
+    Block(Block),
+    /// A significant run without enough layers, up to here.
+    NoLayers {
+        /// One past its last symbol.
+        end: usize,
+    },
+    /// Nothing significant.
+    Chance,
+}
+
 /// A sequence with dense symbols and what chance agreement is worth in it.
 struct Text<'s> {
     symbols: &'s [u32],
@@ -245,46 +258,54 @@ impl Text<'_> {
                     break;
                 }
             }
-            let run = self.run(best - period, symbols[best - period..best].to_vec());
-            match run {
-                Some(block) if runs.last().is_none_or(|last| last.end() <= block.start()) => {
+            // What a run reached is not looked at again, whatever became of it: seeds inside it would only find the same run anew, each
+            // at the cost of all of it.
+            match self.run(best - period, symbols[best - period..best].to_vec()) {
+                Attempt::Block(block) if runs.last().is_none_or(|last| last.end() <= block.start()) => {
                     end = (block.end() + window).max(end + period);
                     runs.push(block);
                 }
-                _ => end = best + period,
+                Attempt::Block(block) => end = (block.end() + window).max(best + period),
+                Attempt::NoLayers { end: reached } => end = (reached + window).max(best + period),
+                Attempt::Chance => end = best + period,
             }
         }
         runs
     }
 
-    /// The run of a pattern that stands at `at`, if it is significant.
-    fn run(&self, at: usize, pattern: Vec<u32>) -> Option<Block> {
-        let block = self.extended(at, pattern)?;
+    /// The run of a pattern that stands at `at`.
+    fn run(&self, at: usize, pattern: Vec<u32>) -> Attempt {
+        let block = match self.extended(at, pattern) {
+            Attempt::Block(block) => block,
+            other => return other,
+        };
         // The seed may be an unusual layer: the usual one explains more.
         let layers = || block.bounds.windows(2).map(|pair| &self.symbols[pair[0] as usize..pair[1] as usize]);
         let mut counts: HashMap<&[u32], (u32, u32), FixedState> = HashMap::default();
         for (number, layer) in layers().enumerate() {
             counts.entry(layer).or_insert((0, number as u32)).0 += 1;
         }
-        let (_, &(count, number)) = counts.iter().max_by_key(|(_, (count, number))| (*count, std::cmp::Reverse(*number)))?;
-        let usual = layers().nth(number as usize)?.to_vec();
+        let most = counts.iter().max_by_key(|(_, (count, number))| (*count, std::cmp::Reverse(*number)));
+        let Some((&usual, &(count, number))) = most else { return Attempt::Block(block) };
         if count < 2 || usual == block.pattern || usual.len() < SHORTEST_PERIOD {
-            return Some(block);
+            return Attempt::Block(block);
         }
         // A pattern that took in what stands between two steps repeats with a hole in it; its own period finds the layers better.
         let differs = usual.len().abs_diff(block.pattern.len()) * 5 > block.pattern.len();
         let pattern_count = counts.get(block.pattern.as_slice()).map_or(0, |(count, _)| *count);
         if differs {
-            return (count <= 2 * pattern_count).then_some(block);
+            return if count <= 2 * pattern_count { Attempt::Block(block) } else { Attempt::NoLayers { end: block.end() } };
         }
-        let again = self.extended(block.bounds[number as usize] as usize, usual);
-        Some(again.filter(|again| again.bits > block.bits || count > 2 * pattern_count).unwrap_or(block))
+        match self.extended(block.bounds[number as usize] as usize, usual.to_vec()) {
+            Attempt::Block(again) if again.bits > block.bits || count > 2 * pattern_count => Attempt::Block(again),
+            _ => Attempt::Block(block),
+        }
     }
 
-    fn extended(&self, at: usize, pattern: Vec<u32>) -> Option<Block> {
+    fn extended(&self, at: usize, pattern: Vec<u32>) -> Attempt {
         let agree = self.agree.min(collision_bits(&pattern));
         if agree <= 0.0 {
-            return None;
+            return Attempt::Chance;
         }
         let repair = (pattern.len() as f64).log2() + REPAIR_BITS;
         let prices = Prices { agree, repair, patience: SIGNIFICANT_BITS.max(agree * pattern.len() as f64 * 0.75) };
@@ -295,14 +316,15 @@ impl Text<'_> {
         let right = extend(&View::forwards(self.symbols, at + pattern.len()), &pattern, prices, false, foreign);
         let bits = left.bits + right.bits - self.choice;
         if bits < SIGNIFICANT_BITS {
-            return None;
+            return Attempt::Chance;
         }
         let mut places: Vec<Option<u32>> = left.places;
         let start = at - places.len();
         places.reverse();
         places.extend((0..pattern.len()).map(|place| Some(place as u32)));
         places.extend(right.places);
-        Run { start, places, pattern, bits }.layered(self.symbols)
+        let end = start + places.len();
+        Run { start, places, pattern, bits }.layered(self.symbols).map_or(Attempt::NoLayers { end }, Attempt::Block)
     }
 }
 
