@@ -19,6 +19,7 @@ mod schema;
 #[path = "../../../longpole-analysis/tests/analysis/slow_reader.rs"]
 mod slow_reader;
 mod snapshots;
+mod steps_idle;
 #[path = "../../../longpole-analysis/tests/analysis/torch_table.rs"]
 mod torch_table;
 mod trust;
