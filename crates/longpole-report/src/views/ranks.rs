@@ -87,6 +87,8 @@ fn group_name(group: &CollectiveGroup, trace: &Trace) -> String {
     let members: Vec<String> = group.members.iter().map(|&rank| number(trace, rank).to_string()).collect();
     match (&group.name, group.peers) {
         (Some(name), Some((from, to))) => format!("{name}, {from} to {to}"),
+        // Some process groups are named by a number.
+        (Some(name), None) if name.bytes().all(|b| b.is_ascii_digit()) => format!("group {name}"),
         (Some(name), None) => name.clone(),
         (None, _) => format!("ranks {}", members.join(", ")),
     }
@@ -234,8 +236,12 @@ fn causes(causes: &[Cause], of: Ns) -> Table {
             };
             Row::new(vec![
                 text(what),
-                if cause.name.is_empty() { Value::Blank } else { text(&cause.name) },
-                cause.kernel.as_deref().map_or(Value::Blank, text),
+                match cause.kind {
+                    CauseKind::Kernel => Value::Text(short_name(&cause.name)),
+                    _ if cause.name.is_empty() => Value::Blank,
+                    _ => text(&cause.name),
+                },
+                cause.kernel.as_deref().map_or(Value::Blank, |kernel| Value::Text(short_name(kernel))),
                 if cause.excess_calls == 0 { Value::Blank } else { Value::Text(format!("{:+}", cause.excess_calls)) },
                 Value::Time(cause.excess_ns),
                 cause.waiting_fraction.map_or(Value::Missing, Value::Share),
@@ -266,7 +272,7 @@ fn start_up(start: &StartUp, report: &RankReport, trace: &Trace) -> Vec<Block> {
     let mut facts = vec![(
         "start-up",
         format!(
-            "rank {} entered the first {kind} of {group} {} after the first rank; the others waited {}",
+            "rank {} entered the first {kind} of {group}, {} after the first rank; the others waited {}",
             number(trace, start.rank),
             time(start.skew_ns),
             time(start.waiting_ns)
@@ -284,7 +290,7 @@ fn straggler(late: &Straggler, trace: &Trace) -> Vec<Block> {
     let mut facts = vec![(
         "late",
         format!(
-            "rank {} entered {} of {} collectives last; the others waited {} for it ({} % of all waiting); {} sooner had it come with the next rank",
+            "rank {} entered {} of {} collectives last; the others waited {} for it ({} % of all waiting); with the next rank, its collectives would have begun {} sooner",
             number(trace, late.rank),
             count(late.times_last),
             count(late.collectives),

@@ -105,7 +105,7 @@ fn layers_in_words(layers: Option<&LayerStructure>) -> String {
                 .enumerate()
                 .map(|(kind, of_kind)| format!("{} x {} ({})", of_kind.count, each(of_kind), kind_name(kind as u32)))
                 .collect();
-            format!("{} of {} kinds: {}; order {}", count(layers.order.len() as u64), kinds.len(), all.join(", "), order(&layers.order))
+            format!("{} layers of {} kinds: {}; order {}", count(layers.order.len() as u64), kinds.len(), all.join(", "), order(&layers.order))
         }
     }
 }
@@ -296,8 +296,8 @@ pub(crate) fn rows_in_order(group: &StepGroup, layout: &StepLayout) -> Vec<usize
 }
 
 fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
-    let columns = vec![
-        Column::new("part", "part", Kind::Text).at_least(9).droppable(7),
+    let mut columns = vec![
+        Column::new("part", "part", Kind::Text).at_least(13).droppable(7),
         Column::new("role", "role", Kind::Text).at_least(18),
         Column::new("role_from", "from", Kind::Text).at_least(8).droppable(2),
         Column::new("kernel", "kernel", Kind::Text).at_least(20).not_below(16).droppable(6),
@@ -308,6 +308,10 @@ fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
         Column::new("min_ns", "min", Kind::Time).in_unit_of("step").droppable(3),
         Column::new("max_ns", "max", Kind::Time).in_unit_of("step").droppable(4),
     ];
+    // One step has no spread.
+    let one_step = group.steps.len() == 1;
+    columns[8].csv_only = one_step;
+    columns[9].csv_only = one_step;
     let (shown, hidden) = chosen(group, layout);
     let mut before = None;
     let body: Vec<Row> = shown
@@ -352,7 +356,8 @@ fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
         notes.push(format!("rows not shown take {} % of busy", percent(of(group.total_busy_ns - seen, group.total_busy_ns))));
     }
     if shown.iter().any(|line| line.rows.len() > 1) {
-        notes.push("time, min and max of several kernels are the sums of theirs; --by kernel tells them apart".to_owned());
+        let what = if one_step { "time" } else { "time, min and max" };
+        notes.push(format!("+N: {what} of several kernels are the sums of theirs; --by kernel tells them apart"));
     }
     Table { noun: "kernels", columns, rows: body, totals: vec![total], hidden, filtered_out: 0, empty: None, notes }
 }
@@ -490,8 +495,8 @@ pub fn steps(table: &StepTable, trace: &Trace, layout: &StepLayout) -> Vec<Block
     }
     if table.activities_outside > 0 && !table.groups.is_empty() {
         notes.push(format!(
-            "{} ({}) in no step",
-            plural(table.activities_outside, "device activity is", "device activities are"),
+            "{} ({}) in none of these steps",
+            plural(table.activities_outside, "device activity", "device activities"),
             time(table.outside_ns)
         ));
     }
