@@ -270,7 +270,8 @@ fn describe(start: &[u8]) -> String {
         (b"\xfd7zXZ", "an xz stream: unpack it first"),
         (b"PK\x03\x04", "a zip archive"),
         (b"{", "JSON: a trace is read by `longpole triage`"),
-        (b"[", "JSON: a trace is read by `longpole triage`"),
+        (b"[{", "JSON: a trace is read by `longpole triage`"),
+        (b"[\n", "JSON: a trace is read by `longpole triage`"),
         (b"\x7fELF", "an ELF file"),
         (b"\xff\xfe", "UTF-16 text (PowerShell's `>` writes it): save it as UTF-8"),
     ];

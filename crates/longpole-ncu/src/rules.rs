@@ -180,7 +180,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Takes ncu's links out of a text: `@section:ID:Label@` and `@url:Label:ADDRESS@` become their label. An `@` that opens no such link stays.
+/// Takes ncu's links out of a text: `@section:ID:Label@`, `@source:PLACE:Label@` and `@url:Label:ADDRESS@` become their label. An `@` that opens no such link stays.
 fn without_markup(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text;
@@ -202,7 +202,7 @@ fn without_markup(text: &str) -> String {
 /// The label of a link that starts behind its `@`, and what follows the link.
 fn label(link: &str) -> Option<(&str, &str)> {
     let (inside, after) = link.split_once('@')?;
-    if let Some(section) = inside.strip_prefix("section:") {
+    if let Some(section) = inside.strip_prefix("section:").or_else(|| inside.strip_prefix("source:")) {
         return section.split_once(':').map(|(_, label)| (label, after));
     }
     // The address has colons of its own, the label has none.
@@ -217,6 +217,7 @@ mod tests {
     fn links_become_their_labels() {
         let text = "See @section:LaunchStats:Launch Statistics@ and the @url:guide:https://example.com/a#b@. Mail a@b.";
         assert_eq!(without_markup(text), "See Launch Statistics and the guide. Mail a@b.");
+        assert_eq!(without_markup("at @source:7f00:0x7f00@ it waits"), "at 0x7f00 it waits");
         assert_eq!(without_markup("@section:half"), "@section:half");
     }
 

@@ -1,7 +1,8 @@
 //! The trace model that every importer fills and every analysis reads.
 //!
 //! A [`Trace`] holds columns, not events: one table a kind of event ([`HostOps`], [`ApiCalls`], [`Activities`],
-//! [`Ranges`], [`MemoryEvents`], [`PythonFrames`], [`Overheads`], [`SyncEvents`], [`Collectives`]), strings interned once, rows addressed by typed ids.
+//! [`Ranges`], [`MemoryEvents`], [`PythonFrames`], [`Overheads`], [`SyncEvents`], [`Collectives`]), strings interned once, rows addressed by
+//! typed ids.
 //! Times are integer nanoseconds ([`Ns`]) since the trace's base. A value the source did not give is `None`, never a
 //! sentinel that could slip into a sum.
 //!

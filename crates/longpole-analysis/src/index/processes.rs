@@ -114,7 +114,9 @@ fn groups(trace: &Trace, by_correlation: &KeyMap, lane_ranks: &[u32], lanes: &mu
         let last = same[0].0;
         let chain = || std::iter::successors(Some(last), |&call| by_correlation.before(call));
         if chain().all(|call| process_of(call) == process_of(last)) {
-            same.iter().for_each(|&(_, _, row)| lanes[activities.lane[row as usize].index()].note(process_of(last)));
+            for &(_, _, row) in same {
+                lanes[activities.lane[row as usize].index()].note(process_of(last));
+            }
             continue;
         }
         let mut of_number: Vec<(Call, bool)> = chain()

@@ -172,19 +172,16 @@ fn instances(index: &TraceIndex<'_>, scope: &Scope, mut extents: Option<&mut Vec
     }
     let launches = launches_by_thread(index, scope);
     let workers = autograd_workers(index);
-    for thread in 0..of_thread.len() {
-        if of_thread[thread].is_empty() {
-            continue;
-        }
+    let worker_threads: Vec<usize> = (0..workers.len()).filter(|&thread| workers[thread]).collect();
+    for (thread, own) in of_thread.iter().enumerate().filter(|(_, own)| !own.is_empty()) {
         let process = trace.threads[thread].process;
-        let own = &of_thread[thread];
         let (first, last) = own
             .iter()
             .map(|&at| &instances[at as usize])
             .fold((Ns::MAX, Ns::MIN), |(first, last), instance| (first.min(instance.start), last.max(instance.end)));
         // Many threads may each see all that the autograd workers launched; most of it lies outside their ranges.
-        let sources =
-            (0..workers.len()).filter(|&other| if workers[other] { trace.threads[other].process == process } else { other == thread });
+        let of_process = worker_threads.iter().filter(|&&worker| trace.threads[worker].process == process);
+        let sources = of_process.copied().chain((!workers[thread]).then_some(thread));
         let mut seen: Vec<Launch> =
             sources.flat_map(|source| &launches[source]).filter(|launch| first <= launch.at && launch.at < last).copied().collect();
         seen.sort_by_key(|launch| launch.at);

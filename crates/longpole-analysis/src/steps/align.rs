@@ -40,7 +40,7 @@ impl<'r> Reference<'r> {
                 place += 1;
                 continue;
             }
-            let (extra, missing) = self.resume(text, at, place).unwrap_or((text.len() - at, self.symbols.len() - place));
+            let (extra, missing) = self.resume(text, at, place, most - unmatched).unwrap_or((text.len() - at, self.symbols.len() - place));
             unmatched += extra + missing;
             if unmatched > most {
                 return None;
@@ -52,12 +52,13 @@ impl<'r> Reference<'r> {
         (unmatched + self.symbols.len() - place <= most).then_some(places)
     }
 
-    fn resume(&mut self, text: &[u32], at: usize, place: usize) -> Option<(usize, usize)> {
+    /// What to leave out of both to resume; nothing near costs more than `most`.
+    fn resume(&mut self, text: &[u32], at: usize, place: usize, most: usize) -> Option<(usize, usize)> {
         let reference = self.symbols;
         let agrees = |at: usize, place: usize| at < text.len() && place < reference.len() && text[at] == reference[place];
         // The common end of both counts however short it is.
         let ends = |at: usize, place: usize| text.len() - at == reference.len() - place;
-        let near = (1..=2 * WIDEST).find_map(|total: usize| {
+        let near = (1..=most.min(2 * WIDEST)).find_map(|total: usize| {
             let fewest = total.saturating_sub(WIDEST);
             (fewest..=total.min(WIDEST)).map(|extra| (extra, total - extra)).find(|&(extra, missing)| {
                 let (at, place) = (at + extra, place + missing);
@@ -72,7 +73,7 @@ impl<'r> Reference<'r> {
                 (0..count).all(|t| agrees(at + t, place + t))
             })
         });
-        if near.is_some() {
+        if near.is_some() || most <= 2 * WIDEST {
             return near;
         }
         let grams = self.grams.get_or_insert_with(|| {

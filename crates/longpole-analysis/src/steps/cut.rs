@@ -50,7 +50,7 @@ pub(super) fn steps(symbols: &[u32], anchors: &[Anchor], idle: &dyn Fn(usize) ->
         let ((before, after, gap), gaps) = &forms[form];
         let end = learned.ends.get(before).copied().unwrap_or(trailing);
         let begin = learned.begins.get(after).copied().unwrap_or(leading);
-        let cut = best_cut(gap, end, begin, |offset| median_idle(gaps, offset, |at| between(at), idle));
+        let cut = best_cut(gap, end, begin, |offset| median_idle(gaps, offset, between, idle));
         cuts[form] = Some(cut);
         learned.ends.entry(*before).or_insert(&gap[..cut]);
         learned.begins.entry(*after).or_insert(&gap[cut..]);
@@ -88,7 +88,8 @@ fn best_cut(gap: &[u32], end: &[u32], begin: &[u32], idle: impl Fn(usize) -> Ns)
         let with_begin = common_by_length(&backwards(gap), &backwards(begin));
         for (offset, common) in common.iter_mut().enumerate() {
             // Nothing more and nothing less is worth something too.
-            let exact = u32::from(gap[..offset] == *end) + u32::from(gap[offset..] == *begin);
+            let is_all = |part: &[u32], of: &[u32]| u32::from(!of.is_empty() && part == of);
+            let exact = is_all(&gap[..offset], end) + is_all(&gap[offset..], begin);
             *common = with_end[offset] + with_begin[gap.len() - offset] + exact;
         }
     }

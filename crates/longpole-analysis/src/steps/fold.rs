@@ -68,7 +68,8 @@ fn exact_runs(symbols: &[u32]) -> Vec<Block> {
                 covered[start..at].fill(true);
                 let bounds: Vec<u32> = (0..=rounds).map(|round| (start + round * period) as u32).collect();
                 let pattern = symbols[start..start + period].to_vec();
-                let bits = collision_bits(&pattern) * (same as f64);
+                // Each has to pay for its place, so that chance repeats do not add up.
+                let bits = collision_bits(&pattern) * same as f64 - (symbols.len() as f64).log2();
                 runs.push(Block { bounds, pattern, bits });
             }
             same = 0;

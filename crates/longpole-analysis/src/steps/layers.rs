@@ -12,9 +12,9 @@ const WHOLE_LAYER: f64 = 0.5;
 /// Share of a layer's places that are there when both ends of a run are put together, for boundaries to go back.
 const WHOLE_TOGETHER: f64 = 0.75;
 /// Longest end that is looked for before a run: the search takes the square.
-const LONGEST_END: usize = 256;
+const LONGEST_END: usize = 64;
 /// Forms of that end that are tried.
-const MOST_FORMS: usize = 8;
+const MOST_FORMS: usize = 4;
 /// Fewest layers of a block; what repeats twice can be a step as well.
 const FEWEST_LAYERS: usize = 3;
 /// Strangers that are looked at, and fewest layers between two of them.

@@ -118,10 +118,10 @@ impl Forest {
         }
         let mut forest = Self { instances: Vec::new(), inner: Vec::new(), classes: classes.len() };
         let innermost: Vec<Vec<(Ns, u32)>> = of_thread.into_iter().map(|instances| forest.nest(instances)).collect();
-        let seen_by = forest.seen_by(index, &innermost);
+        let seen_by = seen_by(index, &innermost);
         for program in programs {
             let activities = &program.sequence.activities;
-            let inner = activities.iter().map(|&activity| forest.innermost(index, activity, &innermost, &seen_by)).collect();
+            let inner = activities.iter().map(|&activity| innermost_at(index, activity, &innermost, &seen_by)).collect();
             forest.inner.push(inner);
         }
         for &instance in forest.inner.iter().flatten() {
@@ -165,31 +165,6 @@ impl Forest {
             changes.push((self.instances[top as usize].end, open.last().copied().unwrap_or(NONE)));
         }
         changes
-    }
-
-    /// For each thread, the thread whose ranges hold its launches: its own, or for an autograd worker that with most of its process.
-    fn seen_by(&self, index: &TraceIndex<'_>, innermost: &[Vec<(Ns, u32)>]) -> Vec<usize> {
-        let trace = index.trace();
-        let mut most: Vec<Option<usize>> = vec![None; trace.processes.len()];
-        for (thread, changes) in innermost.iter().enumerate() {
-            let most = &mut most[trace.threads[thread].process.index()];
-            if !changes.is_empty() && most.is_none_or(|known| innermost[known].len() < changes.len()) {
-                *most = Some(thread);
-            }
-        }
-        let workers = autograd_workers(index);
-        (0..innermost.len())
-            .map(|thread| if workers[thread] { most[trace.threads[thread].process.index()].unwrap_or(thread) } else { thread })
-            .collect()
-    }
-
-    fn innermost(&self, index: &TraceIndex<'_>, activity: ActivityId, innermost: &[Vec<(Ns, u32)>], seen_by: &[usize]) -> u32 {
-        let Some(call) = index.links().call(activity) else { return NONE };
-        let calls = &index.trace().api_calls;
-        let at = calls.start[call.index()];
-        let changes = &innermost[seen_by[calls.thread[call.index()].index()]];
-        let after = changes.partition_point(|&(time, _)| time <= at);
-        after.checked_sub(1).map_or(NONE, |before| changes[before].1)
     }
 
     /// Which classes of ranges are steps.
@@ -268,4 +243,30 @@ impl Forest {
         }
         best
     }
+}
+
+/// For each thread, the thread whose ranges hold its launches: its own, or for an autograd worker that with most of its process.
+fn seen_by(index: &TraceIndex<'_>, innermost: &[Vec<(Ns, u32)>]) -> Vec<usize> {
+    let trace = index.trace();
+    let mut most: Vec<Option<usize>> = vec![None; trace.processes.len()];
+    for (thread, changes) in innermost.iter().enumerate() {
+        let most = &mut most[trace.threads[thread].process.index()];
+        if !changes.is_empty() && most.is_none_or(|known| innermost[known].len() < changes.len()) {
+            *most = Some(thread);
+        }
+    }
+    let workers = autograd_workers(index);
+    (0..innermost.len())
+        .map(|thread| if workers[thread] { most[trace.threads[thread].process.index()].unwrap_or(thread) } else { thread })
+        .collect()
+}
+
+/// The innermost range around the launch of an activity.
+fn innermost_at(index: &TraceIndex<'_>, activity: ActivityId, innermost: &[Vec<(Ns, u32)>], seen_by: &[usize]) -> u32 {
+    let Some(call) = index.links().call(activity) else { return NONE };
+    let calls = &index.trace().api_calls;
+    let at = calls.start[call.index()];
+    let changes = &innermost[seen_by[calls.thread[call.index()].index()]];
+    let after = changes.partition_point(|&(time, _)| time <= at);
+    after.checked_sub(1).map_or(NONE, |before| changes[before].1)
 }

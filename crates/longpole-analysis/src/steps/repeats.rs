@@ -29,6 +29,8 @@ const SHORTEST_PERIOD: usize = 3;
 const PERIODS: usize = 48;
 /// Share of symbols that agree with those a period earlier at a seed.
 const SEED_SHARE: f64 = 0.6;
+/// Where blocks of a shorter period have a larger share of the symbols, no longer period is looked for: it could not win.
+const EXPLAINED: f64 = 0.8;
 /// Evidence that a block must have, in bits.
 pub(super) const SIGNIFICANT_BITS: f64 = 40.0;
 /// Bits to describe a difference besides its place and its symbols.
@@ -126,12 +128,26 @@ fn unsplit(symbols: &[u32]) -> Vec<Block> {
     // Accepted blocks by start.
     let mut accepted: Vec<Block> = Vec::new();
     for period in periods(symbols) {
-        let found = text.runs(period);
+        let found = text.runs(period, &explained_before(symbols.len(), &accepted, period));
         if !found.is_empty() {
             accepted = settle(accepted, found);
         }
     }
     accepted
+}
+
+/// Before each position, how many symbols are in blocks of a clearly shorter period than this.
+fn explained_before(length: usize, accepted: &[Block], period: usize) -> Vec<u32> {
+    let mut before = Vec::with_capacity(length + 1);
+    let mut sum = 0;
+    before.push(0);
+    for block in accepted.iter().filter(|block| block.pattern.len() * 3 < period * 2) {
+        before.resize(block.start() + 1, sum);
+        before.extend((sum + 1..).take(block.end() - block.start()));
+        sum += (block.end() - block.start()) as u32;
+    }
+    before.resize(length + 1, sum);
+    before
 }
 
 /// Periods that get most votes, shortest first.
@@ -189,7 +205,7 @@ fn settle(shorter: Vec<Block>, longer: Vec<Block>) -> Vec<Block> {
 
 impl Text<'_> {
     /// Significant runs of one period, in order, without overlap.
-    fn runs(&self, period: usize) -> Vec<Block> {
+    fn runs(&self, period: usize, explained: &[u32]) -> Vec<Block> {
         let symbols = self.symbols;
         let window = period.max(12);
         let mut runs: Vec<Block> = Vec::new();
@@ -208,9 +224,10 @@ impl Text<'_> {
         }
         let in_window = |end: usize| before[end - period] - before[end - period - window];
         let least = (window as f64 * SEED_SHARE).ceil() as u32;
+        let is_explained = |end: usize| f64::from(explained[end] - explained[end - window]) > window as f64 * EXPLAINED;
         let mut end = first;
         while end <= symbols.len() {
-            if in_window(end) < least {
+            if in_window(end) < least || is_explained(end) {
                 end += 1;
                 continue;
             }

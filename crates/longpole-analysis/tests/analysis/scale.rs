@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use longpole_analysis::{GroupBy, Scope, TraceIndex, TriageOptions, idle_pieces, idle_table, memory_table, op_table, range_table, triage};
+use longpole_analysis::{
+    GroupBy, Scope, StepOptions, StepTable, TraceIndex, TriageOptions, idle_pieces, idle_table, memory_table, op_table, range_table,
+    step_table, triage,
+};
 use longpole_trace::{
     Activity, ActivityKind, ApiCall, HostOp, Lane, LaneId, MemoryEvent, MemoryPlace, Ns, Range, RankInfo, StrId, ThreadId, Tid, Trace,
     TraceBuilder,
@@ -148,4 +151,65 @@ fn devices_without_number() {
     let index = TraceIndex::new(&trace);
     let report = triage(&index, &Scope::whole(), &TriageOptions::default()).report;
     assert!(report.hardware.contains("199,992 devices of other kinds"), "{}", report.hardware);
+}
+
+/// Finds steps in a trace of kernels by name, one launch each, `marked` at these positions, which must not take long.
+fn finds_steps(names: &[u32], marked: &[usize]) -> StepTable {
+    let mut build = Build::new();
+    let symbols: Vec<StrId> = (0..=names.iter().copied().max().unwrap_or(0)).map(|name| build.name(&format!("kernel {name}"))).collect();
+    let call = build.name("cudaLaunchKernel");
+    for (at, &name) in names.iter().enumerate() {
+        let (thread, lane, correlation, external_id) = (build.thread, build.lane, Some(at as u64), None);
+        let start = Ns(at as i64 * 10);
+        build.builder.push_api_call(ApiCall { name: call, thread, start, dur: Ns(2), correlation, external_id });
+        let (kind, name, dur, detail, graph_node) = (ActivityKind::Kernel, symbols[name as usize], Ns(3), None, None);
+        build.builder.push_activity(Activity { kind, name, lane, start, dur, correlation, external_id, detail, graph_node });
+    }
+    for (number, pair) in marked.windows(2).enumerate() {
+        build.range(&format!("step {number}"), pair[0] as i64 * 10, (pair[1] - pair[0]) as i64 * 10 - 1);
+    }
+    let trace = build.finish(names.len() as i64 * 10);
+    let index = TraceIndex::new(&trace);
+    index.links();
+    let began = Instant::now();
+    let table = step_table(&index, &Scope::whole(), &StepOptions::default());
+    let took = began.elapsed();
+    assert!(took < LIMIT, "{took:?}");
+    for group in &table.groups {
+        assert_eq!(group.rows.iter().map(|row| row.total_ns).sum::<Ns>(), group.total_busy_ns);
+    }
+    table
+}
+
+/// Numbers that look random (SplitMix64; Steele, Lea and Flood, 2014).
+fn scattered(count: usize, below: u64) -> Vec<u32> {
+    let mixed = |at: u64| {
+        let z = at.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    };
+    (1..=count as u64).map(|at| (mixed(at) % below) as u32).collect()
+}
+
+#[test]
+fn steps_of_long_traces() {
+    let step: Vec<u32> = (100..112).chain((0..28).flat_map(|_| 0..58)).chain(120..131).collect();
+    let table = finds_steps(&step.repeat(250), &[]);
+    assert_eq!(table.groups.iter().map(|group| group.steps.len()).collect::<Vec<_>>(), [250]);
+    assert_eq!(table.groups[0].layers.as_ref().map(|layers| layers.order.len()), Some(28));
+    finds_steps(&vec![7; 300_000], &[]);
+    finds_steps(&[1, 2, 3].repeat(100_000), &[]);
+    finds_steps(&scattered(300_000, 2), &[]);
+    finds_steps(&scattered(300_000, 40), &[]);
+    finds_steps(&scattered(300_000, 100_000), &[]);
+}
+
+#[test]
+fn marked_steps_that_are_all_unlike() {
+    let bounds: Vec<usize> = (0..=30_000).map(|step| step * 10).collect();
+    finds_steps(&scattered(300_000, 50), &bounds);
+    let bounds: Vec<usize> = (0..=30).map(|step| step * 10_000).collect();
+    finds_steps(&scattered(300_000, 50), &bounds);
+    finds_steps(&vec![7; 300_000], &bounds);
 }

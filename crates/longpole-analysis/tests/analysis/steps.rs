@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use crate::slow_reader;
 use crate::torch_table::corpus;
 
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn shared(name: &str) -> Option<PathBuf> {
     let root =
         std::env::var_os("LONGPOLE_SHARED").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), PathBuf::from);
@@ -306,6 +307,19 @@ proptest! {
         let table = find(&model.finish(), true);
         prop_assert_eq!(table.groups.len(), 1);
         prop_assert_eq!(shape(&table.groups[0]), (3, vec![(pairs, 16), (pairs, 18)]));
+    }
+}
+
+#[test]
+fn random_kernels_have_no_steps() {
+    for seed in 0..60 {
+        let mut model = Model::new(seed);
+        for _ in 0..1_500 {
+            let name = format!("kernel_{}", model.below(2 + seed % 49));
+            model.kernel(&name, 0, 4);
+        }
+        let table = find(&model.finish(), true);
+        assert_eq!((table.groups.len(), table.notes), (0, vec![StepNote::NoSteps]), "seed {seed}");
     }
 }
 

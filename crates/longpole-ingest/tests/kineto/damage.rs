@@ -353,8 +353,8 @@ fn an_event_that_is_no_json_is_never_taken_for_one() {
         r#""grid": "x" "y""#,
         r#""grid": 5"y""#,
         "\"grid\": [1, 1, 1] \0",
-        r#"grid: [1, 1, 1]"#,
-        r#", "#,
+        r"grid: [1, 1, 1]",
+        r", ",
         r#""grid": [, 1]"#,
     ] {
         let got = read(&with_kernel(args), 2);

@@ -2,7 +2,8 @@
 
 /// A share as percent with one digit: `55.8 %`.
 pub(crate) fn percent(value: f64) -> String {
-    format!("{value:.1} %")
+    // A small share is not none.
+    if value > 0.0 && value < 0.05 { "<0.1 %".to_owned() } else { format!("{value:.1} %") }
 }
 
 /// A fraction as percent with one digit.

@@ -8,7 +8,7 @@ use std::path::Path;
 use longpole_ncu::summary::{self, KernelSummary, VerdictKind};
 use longpole_ncu::{Report, Scope, compare, table, units};
 
-use crate::files::{self, load, root, shared, with_page};
+use crate::files::{self, load, report_and_page, root, shared};
 use crate::raw_page::Tally;
 
 /// A report that is part of the repository.
@@ -157,10 +157,10 @@ fn printed_like(printed: &str, unit: &str, value: f64) -> String {
 
 #[test]
 fn every_figure_is_the_one_on_the_details_page() {
-    let Some(folder) = shared() else { return };
     let mut tally = Tally::default();
-    for name in files::names(&folder, "details") {
-        let Some((report, page)) = with_page(&folder, &name, "details") else { continue };
+    for path in files::with_pages("details") {
+        let Some((report, page)) = report_and_page(&path, "details") else { continue };
+        let name = path.display();
         let (header, rows) = page.split_first().unwrap();
         let column = |name: &str| header.iter().position(|cell| cell == name).unwrap();
         let [id, section, metric, unit, value, rule] =
@@ -270,7 +270,7 @@ fn graphs_and_ranges_have_the_figures_that_there_are() {
 #[test]
 fn totals_of_a_decode_step_are_the_sums_of_the_raw_page() {
     let Some(folder) = shared() else { return };
-    let Some((report, page)) = with_page(&folder, "decode_step", "raw") else { return };
+    let Some((report, page)) = report_and_page(&folder.join("decode_step"), "raw") else { return };
     let rows = table::rows(&report, &report.decode_all(&table::selection(&report)));
     let column = |name: &str| page[0].iter().position(|cell| cell == name).unwrap();
     let (name, duration) = (column("Kernel Name"), column("gpu__time_duration.sum"));
