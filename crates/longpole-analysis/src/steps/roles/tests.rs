@@ -68,8 +68,10 @@ fn table(trace: &Trace) -> StepTable {
     table
 }
 
+type Roles = Vec<(String, RoleSource)>;
+
 /// Roles of the layers' rows, in order, and those of the others.
-fn roles(table: &StepTable) -> (Vec<(String, RoleSource)>, Vec<(String, RoleSource)>) {
+fn roles(table: &StepTable) -> (Roles, Roles) {
     let group = table.groups.first().unwrap();
     assert!(group.layers.is_some(), "the layers are found");
     let rows = group.rows.iter().map(|row| (row.part, (row.role.clone(), row.role_from)));
