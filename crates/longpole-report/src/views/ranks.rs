@@ -1,7 +1,7 @@
 //! Ranks against each other: what each did, what its collectives cost, and who was late.
 
 use longpole_analysis::{
-    Cause, CauseKind, CollectiveGroup, HostCause, MatchedBy, MatchedCollective, RankReport, RankRow, StartUp, Straggler,
+    Cause, CauseKind, CollectiveGroup, HostCause, MatchedBy, MatchedCollective, RankReport, RankRow, StartUp, Straggler, short_name,
 };
 use longpole_trace::{Ns, Trace};
 

@@ -105,7 +105,13 @@ fn layers_in_words(layers: Option<&LayerStructure>) -> String {
                 .enumerate()
                 .map(|(kind, of_kind)| format!("{} x {} ({})", of_kind.count, each(of_kind), kind_name(kind as u32)))
                 .collect();
-            format!("{} layers of {} kinds: {}; order {}", count(layers.order.len() as u64), kinds.len(), all.join(", "), order(&layers.order))
+            format!(
+                "{} layers of {} kinds: {}; order {}",
+                count(layers.order.len() as u64),
+                kinds.len(),
+                all.join(", "),
+                order(&layers.order)
+            )
         }
     }
 }

@@ -96,7 +96,10 @@ fn steps_borrowed_without_ranges_by_kernel_and_at_other_widths() {
     let (eager, graph) = (trace("qwen3_eager"), trace("qwen3_graph"));
     assert_snapshot!("steps_roles_from", print(&["steps", &graph, "--roles-from", &eager]));
     assert_snapshot!("steps_ignore_ranges", print(&["steps", &eager, "--ignore-ranges", "--limit", "8"]));
-    assert_snapshot!("steps_by_kernel", print(&["steps", &eager, "--filter", "decode", "--by", "kernel", "--sort", "time", "--limit", "8"]));
+    assert_snapshot!(
+        "steps_by_kernel",
+        print(&["steps", &eager, "--filter", "decode", "--by", "kernel", "--sort", "time", "--limit", "8"])
+    );
     assert_snapshot!("steps_csv", print(&["steps", &eager, "--filter", "decode", "--csv", "--limit", "5"]));
     assert_snapshot!("idle_csv", print(&["idle", &eager, "--csv"]));
     for columns in ["80", "100", "140"] {

@@ -19,7 +19,9 @@ fn sum(rows: &Value, key: &str) -> i64 {
 fn structure(document: &Value) -> Vec<(i64, i64, i64)> {
     let number = |value: &Value| value.as_i64().expect("a number");
     let groups = document["groups"].as_array().expect("a list").iter();
-    groups.map(|group| (number(&group["count"]), number(&group["layers"]), group["layer_kinds"][0]["kernels"].as_i64().unwrap_or(0))).collect()
+    groups
+        .map(|group| (number(&group["count"]), number(&group["layers"]), group["layer_kinds"][0]["kernels"].as_i64().unwrap_or(0)))
+        .collect()
 }
 
 #[test]
@@ -28,7 +30,12 @@ fn rows_of_steps_add_up_on_every_trace() {
         for args in [&["steps", &trace(name)][..], &["steps", &trace(name), "--ignore-ranges"]] {
             let document = json(args);
             for group in document["groups"].as_array().expect("a list") {
-                assert_eq!(sum(&group["rows"], "total_ns"), group["total_busy_ns"].as_i64().expect("a number"), "{args:?} {}", group["name"]);
+                assert_eq!(
+                    sum(&group["rows"], "total_ns"),
+                    group["total_busy_ns"].as_i64().expect("a number"),
+                    "{args:?} {}",
+                    group["name"]
+                );
                 assert_eq!(sum(&group["steps"], "busy_ns"), group["total_busy_ns"].as_i64().expect("a number"), "{args:?}");
                 let layers: i64 = sum(&group["layer_kinds"], "count");
                 assert_eq!(Some(layers), group["layers"].as_i64(), "{args:?}");

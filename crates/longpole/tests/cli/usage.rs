@@ -162,7 +162,7 @@ fn kernels_join_with_operators() {
 fn help_and_completions() {
     for command in
         ["triage", "ops", "kernels", "families", "ranges", "memory", "steps", "idle", "roofline", "ranks", "explain", "completions"]
-     {
+    {
         let help = print(&[command, "--help"]);
         assert!(help.contains("Examples:") && help.contains("longpole"), "{help}");
     }
