@@ -33,7 +33,7 @@ fn number(trace: &Trace, rank: usize) -> u32 {
 
 /// One line a rank.
 fn by_rank(report: &RankReport) -> Table {
-    const NOT_SPLIT: &str = "start-up, waiting and transfer: no collective was found on two ranks";
+    const NOT_SPLIT: &str = "start-up, waiting, transfer, caused: no collective was found on two ranks";
     let columns = vec![
         Column::new("rank", "rank", Kind::Count),
         Column::new("label", "file", Kind::Text).at_least(12).droppable(1),
@@ -47,10 +47,12 @@ fn by_rank(report: &RankReport) -> Table {
         Column::new("start_up_ns", "start-up", Kind::Time).in_unit_of("rank").droppable(5).or_absent(NOT_SPLIT),
         Column::new("waiting_ns", "waiting", Kind::Time).in_unit_of("rank").droppable(7).or_absent(NOT_SPLIT),
         Column::new("transfer_ns", "transfer", Kind::Time).in_unit_of("rank").droppable(6).or_absent(NOT_SPLIT),
-        Column::new("waiting_caused_ns", "caused", Kind::Time).in_unit_of("rank").droppable(4),
-        Column::new("times_last", "last", Kind::Count).droppable(3),
+        Column::new("waiting_caused_ns", "caused", Kind::Time).in_unit_of("rank").droppable(4).or_absent(NOT_SPLIT),
+        Column::new("times_last", "last", Kind::Count).droppable(3).or_absent(NOT_SPLIT),
         Column::new("collectives", "collectives", Kind::Count).in_csv_only(),
     ];
+    // What is said of others can be told from collectives that others were found in.
+    let is_told = !report.collectives.is_empty();
     let row = |row: &RankRow| {
         Row::new(vec![
             Value::Count(u64::from(row.number)),
@@ -65,8 +67,8 @@ fn by_rank(report: &RankReport) -> Table {
             Value::time(row.start_up_ns),
             Value::time(row.waiting_ns),
             Value::time(row.transfer_ns),
-            Value::Time(row.waiting_caused_ns),
-            Value::Count(row.times_last),
+            if is_told { Value::Time(row.waiting_caused_ns) } else { Value::Missing },
+            if is_told { Value::Count(row.times_last) } else { Value::Missing },
             Value::Count(row.collectives),
         ])
     };
@@ -215,8 +217,8 @@ fn largest(report: &RankReport, trace: &Trace, limit: Option<usize>) -> Table {
 /// What a late rank spent longer on, most first.
 fn causes(causes: &[Cause], of: Ns) -> Table {
     let columns = vec![
-        Column::new("kind", "what", Kind::Text).at_least(12),
-        Column::new("name", "name", Kind::Text).at_least(16),
+        Column::new("kind", "what", Kind::Text).at_least(23),
+        Column::new("name", "name", Kind::Text).at_least(14),
         Column::new("kernel", "kernel", Kind::Text).at_least(16).droppable(1),
         Column::new("excess_calls", "more calls", Kind::Text).droppable(2),
         Column::new("excess_ns", "longer by", Kind::Time),

@@ -21,6 +21,9 @@ const OUTLIERS_SHOWN: usize = 5;
 /// Runs of one kind that an order of layers is described by.
 const RUNS_SHOWN: usize = 12;
 
+/// Layers whose kinds are written a letter each.
+const LETTERS_SHOWN: usize = 64;
+
 /// The order of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StepOrder {
@@ -80,9 +83,10 @@ fn of(part: Ns, whole: Ns) -> f64 {
     if whole > Ns::ZERO { part.get() as f64 / whole.get() as f64 } else { 0.0 }
 }
 
-/// `change` relative to `base` in percent, with its sign.
+/// The change from `base` in percent, with its sign; as a factor where it is large.
 fn change(now: Ns, base: Ns) -> String {
-    format!("{:+.1} %", (of(now, base) - 1.0) * 100.0)
+    let factor = of(now, base);
+    if factor >= 3.0 { format!("{factor:.1} times") } else { format!("{:+.1} %", (factor - 1.0) * 100.0) }
 }
 
 /// `28 layers x 58 kernels`, or the kinds apart with their order.
@@ -122,6 +126,9 @@ fn order(kinds: &[u32]) -> String {
     if let Some(period) = period {
         let names: Vec<String> = kinds[..period].iter().map(|&kind| kind_name(kind)).collect();
         return format!("{} repeated", names.join(" "));
+    }
+    if kinds.len() <= LETTERS_SHOWN && kinds.iter().all(|&kind| kind < 26) {
+        return kinds.iter().map(|&kind| kind_name(kind)).collect();
     }
     let mut runs: Vec<String> =
         kinds.chunk_by(|a, b| a == b).take(RUNS_SHOWN + 1).map(|run| format!("{} x {}", run.len(), kind_name(run[0]))).collect();
@@ -316,6 +323,7 @@ fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
     ];
     // One step has no spread.
     let one_step = group.steps.len() == 1;
+    columns[0].csv_only = group.layers.is_none();
     columns[8].csv_only = one_step;
     columns[9].csv_only = one_step;
     let (shown, hidden) = chosen(group, layout);
@@ -345,8 +353,8 @@ fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
     let calls: u64 = group.rows.iter().map(|row| row.calls).sum();
     let busy = || group.steps.iter().map(|step| step.busy_ns);
     let total = Row::new(vec![
-        text("step"),
-        Value::Text(format!("all {}", plural((shown.len() + hidden) as u64, "row", "rows"))),
+        Value::Blank,
+        Value::Text(format!("step, all {}", plural((shown.len() + hidden) as u64, "row", "rows"))),
         Value::Blank,
         Value::Blank,
         Value::Mean(calls as f64 / group.steps.len().max(1) as f64),
@@ -362,8 +370,7 @@ fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
         notes.push(format!("rows not shown take {} % of busy", percent(of(group.total_busy_ns - seen, group.total_busy_ns))));
     }
     if shown.iter().any(|line| line.rows.len() > 1) {
-        let what = if one_step { "time" } else { "time, min and max" };
-        notes.push(format!("+N: {what} of several kernels are the sums of theirs; --by kernel tells them apart"));
+        notes.push("+N: several kernels, whose times are added; --by kernel tells them apart".to_owned());
     }
     Table { noun: "kernels", columns, rows: body, totals: vec![total], hidden, filtered_out: 0, empty: None, notes }
 }
@@ -475,7 +482,7 @@ fn chapter(group: &StepGroup, trace: &Trace, layout: &StepLayout, several_device
 pub fn steps(table: &StepTable, trace: &Trace, layout: &StepLayout) -> Vec<Block> {
     let mut blocks = Vec::new();
     if table.groups.is_empty() {
-        let nothing = if trace.activities.is_empty() { NO_DEVICE_ACTIVITY } else { "no steps" };
+        let nothing = if trace.activities.is_empty() { NO_DEVICE_ACTIVITY } else { "" };
         blocks.push(Block::Heading("Steps".to_owned(), nothing.to_owned()));
     }
     if table.groups.len() > 1 {
@@ -507,7 +514,10 @@ pub fn steps(table: &StepTable, trace: &Trace, layout: &StepLayout) -> Vec<Block
         ));
     }
     if !notes.is_empty() {
-        blocks.extend([Block::Title("About all steps"), Block::Notes(notes)]);
+        if !table.groups.is_empty() {
+            blocks.push(Block::Title("About all steps"));
+        }
+        blocks.push(Block::Notes(notes));
     }
     blocks
 }

@@ -60,7 +60,7 @@ fn a_filter_takes_markers_and_the_method_is_named() {
     let ignored = json(&["steps", &trace("qwen3_eager"), "--ignore-ranges"]);
     assert_eq!(ignored["groups"][0]["found_by"], "kernel_sequence");
     let nothing = print(&["steps", &trace("qwen3_eager"), "--filter", "no such marker"]);
-    assert!(nothing.contains("no steps"), "{nothing}");
+    assert!(nothing.contains("no steps found"), "{nothing}");
 }
 
 #[test]
