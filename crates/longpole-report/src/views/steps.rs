@@ -133,7 +133,7 @@ fn order(kinds: &[u32]) -> String {
     let mut runs: Vec<String> =
         kinds.chunk_by(|a, b| a == b).take(RUNS_SHOWN + 1).map(|run| format!("{} x {}", run.len(), kind_name(run[0]))).collect();
     if runs.len() > RUNS_SHOWN {
-        runs[RUNS_SHOWN] = "…".to_owned();
+        "…".clone_into(&mut runs[RUNS_SHOWN]);
     }
     runs.join(", ")
 }
@@ -219,7 +219,12 @@ fn halves(group: &StepGroup) -> Option<String> {
     let half = (group.steps.len() / 2).max(1) as i64;
     let (first, second) = (Ns(group.first_half_busy_ns?.get() / half), Ns(group.second_half_busy_ns?.get() / half));
     let drifts = group.notes.iter().any(|note| matches!(note, StepNote::Drift { .. }));
-    let warning = if drifts { "; WARNING: over 3 % apart: clocks rising, throttling, or work that grows" } else { "" };
+    let apart = (first - second).get().unsigned_abs() as f64 > 0.03 * first.max(second).get() as f64;
+    let warning = match (drifts, apart) {
+        (true, _) => "; WARNING: over 3 % apart: clocks rising, throttling, or work that grows",
+        (false, true) => "; too few steps to call it drift",
+        (false, false) => "",
+    };
     Some(format!("busy {} a step in the first half, {} in the second ({}){warning}", time(first), time(second), change(second, first)))
 }
 
@@ -396,7 +401,7 @@ fn strip(group: &StepGroup) -> Option<Strip> {
     let (least, most, median) = (*sorted.first()?, *sorted.last()?, sorted[sorted.len() / 2]);
     // Differences below a tenth are not blown up to the full height.
     let reach = (most - median).max(median - least).get().max(median.get() / 10).max(1);
-    let height = |busy: Ns| ((busy - median).get() as f64 / reach as f64 + 1.0) / 2.0;
+    let height = |busy: Ns| f64::midpoint((busy - median).get() as f64 / reach as f64, 1.0);
     let bars = layers.iter().map(|layer| Bar { height: height(layer.busy_ns), marked: layer.outlier }).collect();
     let scale = format!("busy of each layer, number 0 first: median {}, least {}, most {}", time(median), time(least), time(most));
     let kinds = group.layers.as_ref().map_or(1, |layers| layers.kinds.len());
