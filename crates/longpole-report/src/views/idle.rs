@@ -76,8 +76,7 @@ fn table(noun: &'static str, columns: Vec<Column>, rows: Vec<Row>) -> Table {
 }
 
 /// The causes, whose sum is the idle time.
-fn causes(causes: &[CauseRow], idle: Ns, trace: &Trace) -> Table {
-    let several = trace.devices.len() > 1;
+fn causes(causes: &[CauseRow], idle: Ns, trace: &Trace, several: bool) -> Table {
     let columns = vec![
         Column::new("cause", "cause", Kind::Text).at_least(17),
         Column::new("side", "side", Kind::Text).droppable(3),
@@ -325,7 +324,7 @@ pub fn idle(idle: &IdleTable, trace: &Trace, layout: &IdleLayout) -> Vec<Block> 
         blocks.push(Block::Table(devices(idle, trace)));
     }
     blocks.push(Block::Title("By cause"));
-    blocks.push(Block::Table(causes(&idle.causes, idle_ns, trace)));
+    blocks.push(Block::Table(causes(&idle.causes, idle_ns, trace, several)));
     if !idle.by_range.is_empty() || layout.ranges_filtered_out > 0 {
         blocks.push(Block::Title("By range"));
         blocks.push(Block::Table(ranges(idle, layout)));
