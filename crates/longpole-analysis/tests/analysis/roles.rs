@@ -144,6 +144,7 @@ fn generated_kernels_keep_their_names_between_named_products() {
 }
 
 #[test]
+#[expect(clippy::print_stderr, reason = "a skip must be visible")]
 fn classes_and_shapes_name_a_serving_step() {
     let root = std::env::var_os("LONGPOLE_SHARED")
         .map_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), std::path::PathBuf::from);

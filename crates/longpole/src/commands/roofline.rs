@@ -13,7 +13,7 @@ pub(super) fn run(args: &RooflineArgs) -> Result<(), Failure> {
     let common = &args.common;
     let sorting = sort::roofline(common.sort.as_deref())?;
     let mut measured = args.peaks.as_deref().map(peaks::read).transpose()?;
-    let mut session = Session::open(common)?;
+    let mut session = Session::open_with_arguments(common)?;
     if let Some(measured) = &mut measured {
         // A path, and a name that anyone may have written.
         measured.source = session.shown(Some(&measured.source)).unwrap_or_default();

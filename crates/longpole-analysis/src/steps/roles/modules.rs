@@ -13,6 +13,8 @@ use crate::index::order::{Order, end_of};
 
 /// Names longer than this are no paths.
 const LONGEST_PATH: usize = 512;
+/// Classes are cut to this many bytes.
+const LONGEST_CLASS: usize = 80;
 /// Modules around a launch that are kept.
 const DEEPEST: usize = 64;
 /// Paths that give fewer roles than this are no module paths.
@@ -209,9 +211,12 @@ fn function_name(frame: &str) -> Option<String> {
     (is_line && is_plain(name) && is_plain(stem) && tells).then(|| format!("{stem}.{name}"))
 }
 
-/// The class in `nn.Module: Class_7`.
+/// The class in `nn.Module: Class_7`; of a name too long to be one, its beginning.
 fn class(frame: &str) -> &str {
     let name = frame.strip_prefix(MODULE).unwrap_or(frame);
+    if name.len() > LONGEST_CLASS {
+        return &name[..name.floor_char_boundary(LONGEST_CLASS)];
+    }
     match name.rsplit_once('_') {
         Some((class, number)) if !class.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => class,
         _ => name,
