@@ -25,7 +25,7 @@ const COMMANDS_ON_REPORTS: [&[&str]; 6] = [
 ];
 
 /// Command lines whose output is checked on every trace. The trace and `--json --quiet` are added at the end.
-const COMMANDS: [&[&str]; 8] = [
+const COMMANDS: [&[&str]; 14] = [
     &["triage"],
     &["ops"],
     &["ops", "--by", "shape"],
@@ -34,6 +34,12 @@ const COMMANDS: [&[&str]; 8] = [
     &["families"],
     &["ranges"],
     &["memory"],
+    &["steps"],
+    &["steps", "--ignore-ranges"],
+    &["steps", "--limit", "3", "--sort", "time"],
+    &["idle"],
+    &["roofline"],
+    &["ranks"],
 ];
 
 #[derive(clap::Args)]

@@ -12,7 +12,7 @@ use crate::table::{Column, Kind, Row, Table, Value};
 use crate::units::{count, decimal, percent, time};
 
 /// Causes named beside a range.
-const CAUSES_NAMED: usize = 3;
+const CAUSES_NAMED: usize = 2;
 /// Devices whose queue is drawn.
 const QUEUES_DRAWN: usize = 8;
 
@@ -30,19 +30,19 @@ pub struct IdleLayout {
 /// A cause in a few words.
 fn meaning(cause: IdleCause) -> &'static str {
     match cause {
-        IdleCause::BlockedInSync => "the host waited for a device that had nothing left to do",
-        IdleCause::Dispatch => "framework dispatch: an operator's own host time",
-        IdleCause::Python => "Python code, in a recorded function",
-        IdleCause::OutsideOperators => "host code outside any operator",
-        IdleCause::Allocation => "memory allocation or release",
-        IdleCause::GraphLaunch => "the host was launching a graph",
-        IdleCause::CompileOrLoad => "compiling, tuning or loading code",
+        IdleCause::BlockedInSync => "host waited, device had no work left",
+        IdleCause::Dispatch => "an operator's own host time",
+        IdleCause::Python => "in a recorded Python function",
+        IdleCause::OutsideOperators => "host code outside operators",
+        IdleCause::Allocation => "allocating or freeing memory",
+        IdleCause::GraphLaunch => "host was launching a graph",
+        IdleCause::CompileOrLoad => "compiling, tuning, loading code",
         IdleCause::Profiler => "the profiler's own work",
-        IdleCause::LaunchLatency => "from the launch call to the kernel's start",
-        IdleCause::EventWait => "launched, its stream waited for an event",
-        IdleCause::Dependency => "launched, waited for work of another stream",
-        IdleCause::GraphInternal => "between two kernels of one graph",
-        IdleCause::CopyEngine => "launched, switching between computing and copying",
+        IdleCause::LaunchLatency => "launch call to kernel's start",
+        IdleCause::EventWait => "stream waited for an event",
+        IdleCause::Dependency => "waited for another stream",
+        IdleCause::GraphInternal => "between kernels of one graph",
+        IdleCause::CopyEngine => "between computing and copying",
         IdleCause::NothingRecorded => "nothing in the trace says why",
     }
 }
@@ -76,8 +76,7 @@ fn table(noun: &'static str, columns: Vec<Column>, rows: Vec<Row>) -> Table {
 }
 
 /// The causes, whose sum is the idle time.
-fn causes(causes: &[CauseRow], idle: Ns, trace: &Trace) -> Table {
-    let several = trace.devices.len() > 1;
+fn causes(causes: &[CauseRow], idle: Ns, trace: &Trace, several: bool) -> Table {
     let columns = vec![
         Column::new("cause", "cause", Kind::Text).at_least(17),
         Column::new("side", "side", Kind::Text).droppable(3),
@@ -325,7 +324,7 @@ pub fn idle(idle: &IdleTable, trace: &Trace, layout: &IdleLayout) -> Vec<Block> 
         blocks.push(Block::Table(devices(idle, trace)));
     }
     blocks.push(Block::Title("By cause"));
-    blocks.push(Block::Table(causes(&idle.causes, idle_ns, trace)));
+    blocks.push(Block::Table(causes(&idle.causes, idle_ns, trace, several)));
     if !idle.by_range.is_empty() || layout.ranges_filtered_out > 0 {
         blocks.push(Block::Title("By range"));
         blocks.push(Block::Table(ranges(idle, layout)));

@@ -9,6 +9,7 @@ mod ops;
 mod ranges;
 mod ranks;
 mod roofline;
+mod shapes;
 mod steps;
 
 pub use families::families;

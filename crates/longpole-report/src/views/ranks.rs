@@ -1,7 +1,7 @@
 //! Ranks against each other: what each did, what its collectives cost, and who was late.
 
 use longpole_analysis::{
-    Cause, CauseKind, CollectiveGroup, HostCause, MatchedBy, MatchedCollective, RankReport, RankRow, StartUp, Straggler,
+    Cause, CauseKind, CollectiveGroup, HostCause, MatchedBy, MatchedCollective, RankReport, RankRow, StartUp, Straggler, short_name,
 };
 use longpole_trace::{Ns, Trace};
 
@@ -33,7 +33,7 @@ fn number(trace: &Trace, rank: usize) -> u32 {
 
 /// One line a rank.
 fn by_rank(report: &RankReport) -> Table {
-    const NOT_SPLIT: &str = "start-up, waiting and transfer: no collective was found on two ranks";
+    const NOT_SPLIT: &str = "start-up, waiting, transfer, caused: no collective was found on two ranks";
     let columns = vec![
         Column::new("rank", "rank", Kind::Count),
         Column::new("label", "file", Kind::Text).at_least(12).droppable(1),
@@ -47,10 +47,12 @@ fn by_rank(report: &RankReport) -> Table {
         Column::new("start_up_ns", "start-up", Kind::Time).in_unit_of("rank").droppable(5).or_absent(NOT_SPLIT),
         Column::new("waiting_ns", "waiting", Kind::Time).in_unit_of("rank").droppable(7).or_absent(NOT_SPLIT),
         Column::new("transfer_ns", "transfer", Kind::Time).in_unit_of("rank").droppable(6).or_absent(NOT_SPLIT),
-        Column::new("waiting_caused_ns", "caused", Kind::Time).in_unit_of("rank").droppable(4),
-        Column::new("times_last", "last", Kind::Count).droppable(3),
+        Column::new("waiting_caused_ns", "caused", Kind::Time).in_unit_of("rank").droppable(4).or_absent(NOT_SPLIT),
+        Column::new("times_last", "last", Kind::Count).droppable(3).or_absent(NOT_SPLIT),
         Column::new("collectives", "collectives", Kind::Count).in_csv_only(),
     ];
+    // What is said of others can be told from collectives that others were found in.
+    let is_told = !report.collectives.is_empty();
     let row = |row: &RankRow| {
         Row::new(vec![
             Value::Count(u64::from(row.number)),
@@ -65,8 +67,8 @@ fn by_rank(report: &RankReport) -> Table {
             Value::time(row.start_up_ns),
             Value::time(row.waiting_ns),
             Value::time(row.transfer_ns),
-            Value::Time(row.waiting_caused_ns),
-            Value::Count(row.times_last),
+            if is_told { Value::Time(row.waiting_caused_ns) } else { Value::Missing },
+            if is_told { Value::Count(row.times_last) } else { Value::Missing },
             Value::Count(row.collectives),
         ])
     };
@@ -87,6 +89,8 @@ fn group_name(group: &CollectiveGroup, trace: &Trace) -> String {
     let members: Vec<String> = group.members.iter().map(|&rank| number(trace, rank).to_string()).collect();
     match (&group.name, group.peers) {
         (Some(name), Some((from, to))) => format!("{name}, {from} to {to}"),
+        // Some process groups are named by a number.
+        (Some(name), None) if name.bytes().all(|b| b.is_ascii_digit()) => format!("group {name}"),
         (Some(name), None) => name.clone(),
         (None, _) => format!("ranks {}", members.join(", ")),
     }
@@ -213,8 +217,8 @@ fn largest(report: &RankReport, trace: &Trace, limit: Option<usize>) -> Table {
 /// What a late rank spent longer on, most first.
 fn causes(causes: &[Cause], of: Ns) -> Table {
     let columns = vec![
-        Column::new("kind", "what", Kind::Text).at_least(12),
-        Column::new("name", "name", Kind::Text).at_least(16),
+        Column::new("kind", "what", Kind::Text).at_least(23),
+        Column::new("name", "name", Kind::Text).at_least(14),
         Column::new("kernel", "kernel", Kind::Text).at_least(16).droppable(1),
         Column::new("excess_calls", "more calls", Kind::Text).droppable(2),
         Column::new("excess_ns", "longer by", Kind::Time),
@@ -234,8 +238,12 @@ fn causes(causes: &[Cause], of: Ns) -> Table {
             };
             Row::new(vec![
                 text(what),
-                if cause.name.is_empty() { Value::Blank } else { text(&cause.name) },
-                cause.kernel.as_deref().map_or(Value::Blank, text),
+                match cause.kind {
+                    CauseKind::Kernel => Value::Text(short_name(&cause.name)),
+                    _ if cause.name.is_empty() => Value::Blank,
+                    _ => text(&cause.name),
+                },
+                cause.kernel.as_deref().map_or(Value::Blank, |kernel| Value::Text(short_name(kernel))),
                 if cause.excess_calls == 0 { Value::Blank } else { Value::Text(format!("{:+}", cause.excess_calls)) },
                 Value::Time(cause.excess_ns),
                 cause.waiting_fraction.map_or(Value::Missing, Value::Share),
@@ -266,7 +274,7 @@ fn start_up(start: &StartUp, report: &RankReport, trace: &Trace) -> Vec<Block> {
     let mut facts = vec![(
         "start-up",
         format!(
-            "rank {} entered the first {kind} of {group} {} after the first rank; the others waited {}",
+            "rank {} entered the first {kind} of {group}, {} after the first rank; the others waited {}",
             number(trace, start.rank),
             time(start.skew_ns),
             time(start.waiting_ns)
@@ -284,7 +292,7 @@ fn straggler(late: &Straggler, trace: &Trace) -> Vec<Block> {
     let mut facts = vec![(
         "late",
         format!(
-            "rank {} entered {} of {} collectives last; the others waited {} for it ({} % of all waiting); {} sooner had it come with the next rank",
+            "rank {} entered {} of {} collectives last; the others waited {} for it ({} % of all waiting); with the next rank, its collectives would have begun {} sooner",
             number(trace, late.rank),
             count(late.times_last),
             count(late.collectives),

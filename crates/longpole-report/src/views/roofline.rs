@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use longpole_analysis::{FasterThan, NoPeaks, PeakKind, Peaks, RooflineRow, RooflineTable, UnknownWork, Verdict};
 use longpole_trace::{Ns, Trace};
 
+use super::shapes::compact_shapes;
 use super::{NO_DEVICE_ACTIVITY, text};
 use crate::blocks::Block;
 use crate::table::{Column, Kind, Row, Table, Value};
@@ -37,9 +38,11 @@ pub fn no_peaks(reason: &NoPeaks) -> String {
     format!("{why}; --peaks FILE gives {whose} peaks. Without peaks there are no floors.")
 }
 
-fn peaks_in_words(peaks: &Peaks) -> String {
+/// The peaks that rows were held against.
+fn peaks_in_words(peaks: &Peaks, table: &RooflineTable) -> String {
     let mut said = format!("{}: memory {}", peaks.name, rate(peaks.memory_bytes_per_s as f64));
-    for kind in PeakKind::ALL {
+    let is_used = |kind: &PeakKind| table.rows.iter().any(|row| row.floor.is_some_and(|floor| floor.peak == Some(*kind)));
+    for kind in PeakKind::ALL.into_iter().filter(is_used) {
         if let Some(peak) = peaks.flops_per_s(kind) {
             let _ = write!(said, ", {} {}", kind.name(), flop_rate(peak));
         }
@@ -48,6 +51,14 @@ fn peaks_in_words(peaks: &Peaks) -> String {
         let _ = write!(said, ", cache {}", bytes(i64::try_from(cache).unwrap_or(i64::MAX)));
     }
     format!("{said} ({})", peaks.source)
+}
+
+fn peaks_in_words_or_why(table: &RooflineTable, missing: Option<&NoPeaks>) -> String {
+    match (&table.peaks, missing) {
+        (Some(peaks), _) => peaks_in_words(peaks, table),
+        (None, Some(missing)) => no_peaks(missing),
+        (None, None) => String::new(),
+    }
 }
 
 /// What keeps a row from being faster, or why that is not known.
@@ -75,7 +86,9 @@ pub fn roofline_rows(table: &RooflineTable) -> Table {
     const NO_FLOOR: &str = "floors: the peaks of the device are not known";
     let columns = vec![
         Column::new("name", "operator", Kind::Text).at_least(22).not_below(18),
+        Column::new("shapes", "", Kind::Text).in_csv_only(),
         Column::new("shapes", "input shapes", Kind::Text)
+            .not_in_csv()
             .at_least(20)
             .not_below(12)
             .droppable(7)
@@ -102,6 +115,7 @@ pub fn roofline_rows(table: &RooflineTable) -> Table {
             Row::new(vec![
                 text(&row.name),
                 Value::name(row.shapes.as_deref()),
+                row.shapes.as_deref().map_or(Value::Missing, |shapes| Value::Text(compact_shapes(shapes))),
                 Value::name(row.types.as_deref()),
                 Value::name(row.kernel.as_deref()),
                 row.calls.map_or(Value::Missing, Value::Count),
@@ -120,11 +134,11 @@ pub fn roofline_rows(table: &RooflineTable) -> Table {
         .collect();
     let mut total = vec![Value::Blank; columns.len()];
     total[0] = super::total_label(rows.len(), "row", "rows");
-    total[4] = Value::Count(table.rows.iter().filter_map(|row| row.calls).sum());
+    total[5] = Value::Count(table.rows.iter().filter_map(|row| row.calls).sum());
     // Rows can overlap, so their times do not add up: this is the time in which anything ran.
-    total[5] = Value::Time(table.busy_ns);
-    total[9] = table.floor_ns.map_or(Value::Blank, Value::Time);
-    total[10] = table.above_floor_ns.map_or(Value::Blank, Value::Time);
+    total[6] = Value::Time(table.busy_ns);
+    total[10] = table.floor_ns.map_or(Value::Blank, Value::Time);
+    total[11] = table.above_floor_ns.map_or(Value::Blank, Value::Time);
     Table { noun: "operators", columns, rows, totals: vec![Row::new(total)], hidden: 0, filtered_out: 0, empty: None, notes: Vec::new() }
 }
 
@@ -135,7 +149,7 @@ pub fn roofline(table: &RooflineTable, missing: Option<&NoPeaks>, rows: Table, t
     }
     let of = |part: Ns| if table.busy_ns > Ns::ZERO { part.get() as f64 / table.busy_ns.get() as f64 } else { 0.0 };
     let covered = table.covered_fraction().map_or_else(String::new, |share| format!(", the work of {} % of it is known", percent(share)));
-    let mut facts = vec![("device", table.peaks.as_ref().map_or_else(|| missing.map_or_else(String::new, no_peaks), peaks_in_words))];
+    let mut facts = vec![("device", peaks_in_words_or_why(table, missing))];
     if let (Some(floor), Some(above)) = (table.floor_ns, table.above_floor_ns) {
         facts.push((
             "floor",

@@ -21,6 +21,9 @@ const OUTLIERS_SHOWN: usize = 5;
 /// Runs of one kind that an order of layers is described by.
 const RUNS_SHOWN: usize = 12;
 
+/// Layers whose kinds are written a letter each.
+const LETTERS_SHOWN: usize = 64;
+
 /// The order of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StepOrder {
@@ -80,9 +83,10 @@ fn of(part: Ns, whole: Ns) -> f64 {
     if whole > Ns::ZERO { part.get() as f64 / whole.get() as f64 } else { 0.0 }
 }
 
-/// `change` relative to `base` in percent, with its sign.
+/// The change from `base` in percent, with its sign; as a factor where it is large.
 fn change(now: Ns, base: Ns) -> String {
-    format!("{:+.1} %", (of(now, base) - 1.0) * 100.0)
+    let factor = of(now, base);
+    if factor >= 3.0 { format!("{factor:.1} times") } else { format!("{:+.1} %", (factor - 1.0) * 100.0) }
 }
 
 /// `28 layers x 58 kernels`, or the kinds apart with their order.
@@ -105,7 +109,13 @@ fn layers_in_words(layers: Option<&LayerStructure>) -> String {
                 .enumerate()
                 .map(|(kind, of_kind)| format!("{} x {} ({})", of_kind.count, each(of_kind), kind_name(kind as u32)))
                 .collect();
-            format!("{} of {} kinds: {}; order {}", count(layers.order.len() as u64), kinds.len(), all.join(", "), order(&layers.order))
+            format!(
+                "{} layers of {} kinds: {}; order {}",
+                count(layers.order.len() as u64),
+                kinds.len(),
+                all.join(", "),
+                order(&layers.order)
+            )
         }
     }
 }
@@ -117,10 +127,13 @@ fn order(kinds: &[u32]) -> String {
         let names: Vec<String> = kinds[..period].iter().map(|&kind| kind_name(kind)).collect();
         return format!("{} repeated", names.join(" "));
     }
+    if kinds.len() <= LETTERS_SHOWN && kinds.iter().all(|&kind| kind < 26) {
+        return kinds.iter().map(|&kind| kind_name(kind)).collect();
+    }
     let mut runs: Vec<String> =
         kinds.chunk_by(|a, b| a == b).take(RUNS_SHOWN + 1).map(|run| format!("{} x {}", run.len(), kind_name(run[0]))).collect();
     if runs.len() > RUNS_SHOWN {
-        runs[RUNS_SHOWN] = "…".to_owned();
+        "…".clone_into(&mut runs[RUNS_SHOWN]);
     }
     runs.join(", ")
 }
@@ -206,7 +219,12 @@ fn halves(group: &StepGroup) -> Option<String> {
     let half = (group.steps.len() / 2).max(1) as i64;
     let (first, second) = (Ns(group.first_half_busy_ns?.get() / half), Ns(group.second_half_busy_ns?.get() / half));
     let drifts = group.notes.iter().any(|note| matches!(note, StepNote::Drift { .. }));
-    let warning = if drifts { "; WARNING: over 3 % apart: clocks rising, throttling, or work that grows" } else { "" };
+    let apart = (first - second).get().unsigned_abs() as f64 > 0.03 * first.max(second).get() as f64;
+    let warning = match (drifts, apart) {
+        (true, _) => "; WARNING: over 3 % apart: clocks rising, throttling, or work that grows",
+        (false, true) => "; too few steps to call it drift",
+        (false, false) => "",
+    };
     Some(format!("busy {} a step in the first half, {} in the second ({}){warning}", time(first), time(second), change(second, first)))
 }
 
@@ -296,8 +314,8 @@ pub(crate) fn rows_in_order(group: &StepGroup, layout: &StepLayout) -> Vec<usize
 }
 
 fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
-    let columns = vec![
-        Column::new("part", "part", Kind::Text).at_least(9).droppable(7),
+    let mut columns = vec![
+        Column::new("part", "part", Kind::Text).at_least(13).droppable(7),
         Column::new("role", "role", Kind::Text).at_least(18),
         Column::new("role_from", "from", Kind::Text).at_least(8).droppable(2),
         Column::new("kernel", "kernel", Kind::Text).at_least(20).not_below(16).droppable(6),
@@ -308,6 +326,11 @@ fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
         Column::new("min_ns", "min", Kind::Time).in_unit_of("step").droppable(3),
         Column::new("max_ns", "max", Kind::Time).in_unit_of("step").droppable(4),
     ];
+    // One step has no spread.
+    let one_step = group.steps.len() == 1;
+    columns[0].csv_only = group.layers.is_none();
+    columns[8].csv_only = one_step;
+    columns[9].csv_only = one_step;
     let (shown, hidden) = chosen(group, layout);
     let mut before = None;
     let body: Vec<Row> = shown
@@ -335,8 +358,8 @@ fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
     let calls: u64 = group.rows.iter().map(|row| row.calls).sum();
     let busy = || group.steps.iter().map(|step| step.busy_ns);
     let total = Row::new(vec![
-        text("step"),
-        Value::Text(format!("all {}", plural((shown.len() + hidden) as u64, "row", "rows"))),
+        Value::Blank,
+        Value::Text(format!("step, all {}", plural((shown.len() + hidden) as u64, "row", "rows"))),
         Value::Blank,
         Value::Blank,
         Value::Mean(calls as f64 / group.steps.len().max(1) as f64),
@@ -352,7 +375,7 @@ fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
         notes.push(format!("rows not shown take {} % of busy", percent(of(group.total_busy_ns - seen, group.total_busy_ns))));
     }
     if shown.iter().any(|line| line.rows.len() > 1) {
-        notes.push("time, min and max of several kernels are the sums of theirs; --by kernel tells them apart".to_owned());
+        notes.push("+N: several kernels, whose times are added; --by kernel tells them apart".to_owned());
     }
     Table { noun: "kernels", columns, rows: body, totals: vec![total], hidden, filtered_out: 0, empty: None, notes }
 }
@@ -378,7 +401,7 @@ fn strip(group: &StepGroup) -> Option<Strip> {
     let (least, most, median) = (*sorted.first()?, *sorted.last()?, sorted[sorted.len() / 2]);
     // Differences below a tenth are not blown up to the full height.
     let reach = (most - median).max(median - least).get().max(median.get() / 10).max(1);
-    let height = |busy: Ns| ((busy - median).get() as f64 / reach as f64 + 1.0) / 2.0;
+    let height = |busy: Ns| f64::midpoint((busy - median).get() as f64 / reach as f64, 1.0);
     let bars = layers.iter().map(|layer| Bar { height: height(layer.busy_ns), marked: layer.outlier }).collect();
     let scale = format!("busy of each layer, number 0 first: median {}, least {}, most {}", time(median), time(least), time(most));
     let kinds = group.layers.as_ref().map_or(1, |layers| layers.kinds.len());
@@ -464,7 +487,7 @@ fn chapter(group: &StepGroup, trace: &Trace, layout: &StepLayout, several_device
 pub fn steps(table: &StepTable, trace: &Trace, layout: &StepLayout) -> Vec<Block> {
     let mut blocks = Vec::new();
     if table.groups.is_empty() {
-        let nothing = if trace.activities.is_empty() { NO_DEVICE_ACTIVITY } else { "no steps" };
+        let nothing = if trace.activities.is_empty() { NO_DEVICE_ACTIVITY } else { "" };
         blocks.push(Block::Heading("Steps".to_owned(), nothing.to_owned()));
     }
     if table.groups.len() > 1 {
@@ -490,13 +513,16 @@ pub fn steps(table: &StepTable, trace: &Trace, layout: &StepLayout) -> Vec<Block
     }
     if table.activities_outside > 0 && !table.groups.is_empty() {
         notes.push(format!(
-            "{} ({}) in no step",
-            plural(table.activities_outside, "device activity is", "device activities are"),
+            "{} ({}) in none of these steps",
+            plural(table.activities_outside, "device activity", "device activities"),
             time(table.outside_ns)
         ));
     }
     if !notes.is_empty() {
-        blocks.extend([Block::Title("About all steps"), Block::Notes(notes)]);
+        if !table.groups.is_empty() {
+            blocks.push(Block::Title("About all steps"));
+        }
+        blocks.push(Block::Notes(notes));
     }
     blocks
 }

@@ -9,7 +9,7 @@ use crate::header::Header;
 use crate::views::{frame_kind, since_first};
 
 #[derive(Serialize)]
-struct Cause {
+struct CauseOut {
     cause: &'static str,
     is_device_side: bool,
     idle_ns: i64,
@@ -73,7 +73,7 @@ struct OfDevice {
     span_ns: i64,
     idle_ns: i64,
     gaps: u64,
-    causes: Vec<Cause>,
+    causes: Vec<CauseOut>,
     queue: QueueOut,
     queue_over_time: Vec<Sample>,
 }
@@ -82,7 +82,7 @@ struct OfDevice {
 struct Body<'a> {
     idle_ns: Option<i64>,
     span_ns: Option<i64>,
-    causes: Vec<Cause>,
+    causes: Vec<CauseOut>,
     by_range: Vec<RangeOut<'a>>,
     by_frame: Vec<Frame<'a>>,
     queue: QueueOut,
@@ -90,8 +90,8 @@ struct Body<'a> {
     unsplit_gaps: u64,
 }
 
-fn cause(row: &CauseRow, trace: &Trace) -> Cause {
-    Cause {
+fn cause(row: &CauseRow, trace: &Trace) -> CauseOut {
+    CauseOut {
         cause: row.cause.code(),
         is_device_side: row.cause.is_device_side(),
         idle_ns: row.idle_ns.get(),

@@ -12,7 +12,7 @@ use crate::header::Header;
 use crate::views::since_first;
 
 #[derive(Serialize)]
-struct Rank<'a> {
+struct RankOut<'a> {
     rank: u32,
     file: &'a str,
     span_ns: Option<i64>,
@@ -137,7 +137,7 @@ struct Late<'a> {
 
 #[derive(Serialize)]
 struct Body<'a> {
-    ranks: Vec<Rank<'a>>,
+    ranks: Vec<RankOut<'a>>,
     clocks: Vec<Clock>,
     groups: Vec<Group<'a>>,
     collectives: Vec<Collective>,
@@ -234,8 +234,8 @@ impl Numbers<'_> {
     }
 }
 
-fn rank(row: &RankRow) -> Rank<'_> {
-    Rank {
+fn rank(row: &RankRow) -> RankOut<'_> {
+    RankOut {
         rank: row.number,
         file: &row.label,
         span_ns: ns(row.span_ns),

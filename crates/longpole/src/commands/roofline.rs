@@ -12,8 +12,13 @@ use crate::sort;
 pub(super) fn run(args: &RooflineArgs) -> Result<(), Failure> {
     let common = &args.common;
     let sorting = sort::roofline(common.sort.as_deref())?;
-    let measured = args.peaks.as_deref().map(peaks::read).transpose()?;
+    let mut measured = args.peaks.as_deref().map(peaks::read).transpose()?;
     let mut session = Session::open_with_arguments(common)?;
+    if let Some(measured) = &mut measured {
+        // A path, and a name that anyone may have written.
+        measured.source = session.shown(Some(&measured.source)).unwrap_or_default();
+        measured.name = session.shown(measured.name.as_deref());
+    }
     let trace = session.index.trace();
     let known = peaks_of(trace, &session.scope);
     let peaks = match &measured {
