@@ -45,10 +45,9 @@ impl Run {
         let Cut { mut bounds, mut matched, turned } = self.gone_back(symbols, &cut).unwrap_or(cut);
         let period = self.pattern.len();
         let whole = |count: usize| count as f64 >= period as f64 * WHOLE_LAYER;
-        while matched.first().is_some_and(|&count| !whole(count)) {
-            matched.remove(0);
-            bounds.remove(0);
-        }
+        let partial = matched.iter().take_while(|&&count| !whole(count)).count();
+        matched.drain(..partial);
+        bounds.drain(..partial);
         while matched.last().is_some_and(|&count| !whole(count)) {
             matched.pop();
             bounds.pop();
