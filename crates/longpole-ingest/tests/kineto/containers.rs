@@ -16,7 +16,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn from_path(path: &std::path::Path) -> Result<Imported, ImportError> {
-    import(&Input::Path(path.to_owned()), &ImportOptions { threads: 2, progress: None })
+    import(&Input::Path(path.to_owned()), &ImportOptions { threads: 2, arguments: true, progress: None })
 }
 
 #[test]
