@@ -39,6 +39,7 @@ pub(crate) use thresholds::{
 };
 pub use thresholds::{THRESHOLDS, Threshold, Unit};
 
+use crate::ceilings::CeilingKind;
 use crate::phrases::{fine_percent, time};
 
 /// A number or a name that goes with a finding. Its key says the unit: `*_ns`, `*_fraction`, or none.
@@ -106,13 +107,16 @@ pub struct Ceiling {
     pub win_fraction: f64,
     /// Whether the wall is what is left of it without the profiler, by a step that was timed.
     pub is_calibrated: bool,
+    /// What it supposes.
+    pub kind: CeilingKind,
 }
 
 impl Ceiling {
-    /// In words: `at most 125.3 ms (59 % of wall)`.
+    /// In words: `at most 125.3 ms (59 % of wall)`, `at most 3.1 ms (2 % of wall, at its memory floor)`.
     pub fn in_words(self) -> String {
         let wall = if self.is_calibrated { "the unprofiled wall" } else { "wall" };
-        format!("at most {} ({} of {wall})", time(self.win_ns), fine_percent(self.win_fraction))
+        let supposed = self.kind.supposed().map_or_else(String::new, |supposed| format!(", {supposed}"));
+        format!("at most {} ({} of {wall}{supposed})", time(self.win_ns), fine_percent(self.win_fraction))
     }
 }
 
