@@ -3,7 +3,7 @@
 use longpole_trace::{IntervalSet, Ns};
 
 use crate::index::TraceIndex;
-use crate::pace::Pace;
+use crate::pace::{Pace, starved_and_span};
 use crate::profiler_overhead::profiler_intervals;
 use crate::scope::Scope;
 use crate::smells::{CAPTURE_SHARE, FEW_ACTIVITIES, LAUNCHES_TO_JUDGE, STARVED_LISTED};
@@ -58,6 +58,15 @@ pub fn host_bound_window(index: &TraceIndex<'_>, scope: &Scope) -> Option<HostBo
         return None;
     }
     (0..ops.len()).find(|&row| scope.includes_host(trace, ops.thread[row], ops.start[row]))?;
+    if scope.is_whole() {
+        // Every command asks this of every trace, so that the common case is made cheap.
+        let steps = Steps::find(index, scope);
+        let warm_up = steps.as_ref().map(|steps| steps.warm_up(&profiler_intervals(trace))).unwrap_or_default();
+        let cold = |rank| IntervalSet::from_unsorted(warm_up.iter().filter(|(of, _)| *of == rank).map(|(_, interval)| *interval).collect());
+        if let Some((starved, span)) = starved_and_span(index, cold) {
+            return STARVED_LISTED.is_met(starved, span).then(|| HostBoundWindow { step: steps.map(|steps| steps.name) });
+        }
+    }
     let pace = Pace::of(index, scope);
     if pace.activities < FEW_ACTIVITIES.count() {
         return None;

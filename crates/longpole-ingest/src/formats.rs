@@ -25,7 +25,16 @@ pub(crate) struct Format {
     /// Whether the first bytes may be this format.
     pub(crate) sniff: fn(&[u8]) -> bool,
     /// Reads a recording (or several, one after the other in one input) into the builder.
-    pub(crate) read: fn(Source<'_>, usize, &mut TraceBuilder, u32, Report<'_>) -> io::Result<Vec<FileFacts>>,
+    pub(crate) read: fn(Source<'_>, Reading, &mut TraceBuilder, u32, Report<'_>) -> io::Result<Vec<FileFacts>>,
+}
+
+/// How events are read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reading {
+    /// Threads that parse.
+    pub(crate) threads: usize,
+    /// Keep strides and values of operators' arguments.
+    pub(crate) arguments: bool,
 }
 
 /// Every format that is read.
@@ -39,18 +48,18 @@ fn looks_like_json(head: &[u8]) -> bool {
 
 fn read_kineto(
     source: Source<'_>,
-    threads: usize,
+    reading: Reading,
     builder: &mut TraceBuilder,
     rank: u32,
     report: Report<'_>,
 ) -> io::Result<Vec<FileFacts>> {
     match source {
-        Source::File(file) => kineto::read(&file, threads, builder, rank, report),
+        Source::File(file) => kineto::read(&file, reading, builder, rank, report),
         Source::Stream(input, consumed) => {
-            let (source, pump) = StreamSource::new(threads + 1);
+            let (source, pump) = StreamSource::new(reading.threads + 1);
             std::thread::scope(|scope| {
                 // The stream is read here, since an archive's member cannot leave its thread.
-                let reader = scope.spawn(move || kineto::read(&source, threads, builder, rank, report));
+                let reader = scope.spawn(move || kineto::read(&source, reading, builder, rank, report));
                 pump.run(input, consumed);
                 match reader.join() {
                     Ok(facts) => facts,

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicU64;
 use longpole_trace::{EventWindow, Ns, ProblemCode, Problems, RankInfo, Trace, TraceBuilder};
 
 use crate::error::ImportError;
-use crate::formats::{FORMATS, Report, Source};
+use crate::formats::{FORMATS, Reading, Report, Source};
 use crate::kineto::{Counting, FileFacts, FileSource};
 use crate::neighbours::{binary_neighbour, json_neighbour};
 use crate::rank_files::{is_trace_name, rank_in_name, trace_files};
@@ -57,13 +57,15 @@ pub trait Progress: Sync {
 pub struct ImportOptions<'p> {
     /// Threads that parse; one more inflates compressed input.
     pub threads: usize,
+    /// Keep strides and values of operators' arguments, where recorded. Only rooflines need them, and they cost a tenth of the time.
+    pub arguments: bool,
     /// Told how far it is.
     pub progress: Option<&'p dyn Progress>,
 }
 
 impl Default for ImportOptions<'_> {
     fn default() -> Self {
-        Self { threads: std::thread::available_parallelism().map_or(1, usize::from), progress: None }
+        Self { threads: std::thread::available_parallelism().map_or(1, usize::from), arguments: true, progress: None }
     }
 }
 
@@ -110,7 +112,7 @@ pub fn import(input: &Input, options: &ImportOptions<'_>) -> Result<Imported, Im
 /// Reads an input that is in memory, compressed or not.
 pub fn import_bytes(bytes: &[u8], threads: usize) -> Result<Imported, ImportError> {
     let label = "bytes in memory".to_owned();
-    let mut importer = Importer::new(label.clone(), ImportOptions { threads, progress: None });
+    let mut importer = Importer::new(label.clone(), ImportOptions { threads, arguments: true, progress: None });
     importer.stream(Box::new(bytes), &label).map_err(|source| ImportError::Io { path: label, source })?;
     importer.finish()
 }
@@ -262,7 +264,13 @@ impl<'p> Importer<'p> {
                 progress.bytes_read(before + done, total);
             }
         };
-        let mut documents = match (format.read)(source, self.options.threads, &mut self.builder, rank, report) {
+        let mut documents = match (format.read)(
+            source,
+            Reading { threads: self.options.threads, arguments: self.options.arguments },
+            &mut self.builder,
+            rank,
+            report,
+        ) {
             Ok(documents) => documents,
             Err(error) => {
                 self.builder.trace_mut().ranks.pop();

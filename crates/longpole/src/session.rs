@@ -45,17 +45,26 @@ pub(crate) struct Session<'a> {
 impl<'a> Session<'a> {
     /// Reads the input and finds the scope.
     pub(crate) fn open(common: &'a Common) -> Result<Self, Failure> {
-        Self::open_all(common, &[])
+        Self::open_any(common, &[], false)
+    }
+
+    /// The same with strides and values of operators' arguments, which rooflines need.
+    pub(crate) fn open_with_arguments(common: &'a Common) -> Result<Self, Failure> {
+        Self::open_any(common, &[], true)
     }
 
     /// Reads the input and `more` files of the same run, and finds the scope.
     pub(crate) fn open_all(common: &'a Common, more: &[OsString]) -> Result<Self, Failure> {
+        Self::open_any(common, more, false)
+    }
+
+    fn open_any(common: &'a Common, more: &[OsString], arguments: bool) -> Result<Self, Failure> {
         let mut watch = Stopwatch::start();
         let cores = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS as usize);
         let threads = common.threads.map_or_else(cores, usize::from);
         // Fails only if a pool exists already, and then that one is used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        let Imported { mut trace, mut problems, source } = read_input(&common.input, more, common.quiet, threads)?;
+        let Imported { mut trace, mut problems, source } = read_input(&common.input, more, common.quiet, threads, arguments)?;
         watch.has_read();
         let mut source = Source {
             path: source.path,
@@ -83,7 +92,7 @@ impl<'a> Session<'a> {
 
     /// Reads a second trace, redacted like the first. What is wrong with it is said on standard error: the report is not about it.
     pub(crate) fn read_beside(&self, input: &OsStr) -> Result<TraceIndex<'static>, Failure> {
-        let Imported { mut trace, mut problems, source } = read_input(input, &[], self.common.quiet, self.threads)?;
+        let Imported { mut trace, mut problems, source } = read_input(input, &[], self.common.quiet, self.threads, false)?;
         if !self.common.no_redact {
             redact_trace(&mut trace);
             redact_problems(&mut problems);
@@ -231,14 +240,14 @@ impl<'a> Session<'a> {
     }
 }
 
-fn read_input(input: &OsStr, more: &[OsString], quiet: bool, threads: usize) -> Result<Imported, Failure> {
+fn read_input(input: &OsStr, more: &[OsString], quiet: bool, threads: usize, arguments: bool) -> Result<Imported, Failure> {
     let input = match (input == "-", more) {
         (true, []) => Input::Stdin,
         (false, []) => Input::Path(PathBuf::from(input)),
         _ => Input::Files(std::iter::once(input).chain(more.iter().map(OsString::as_os_str)).map(PathBuf::from).collect()),
     };
     let bar = Bar::new(quiet);
-    let options = ImportOptions { threads, progress: bar.as_ref().map(|bar| bar as &dyn Progress) };
+    let options = ImportOptions { threads, arguments, progress: bar.as_ref().map(|bar| bar as &dyn Progress) };
     let imported = import(&input, &options);
     if let Some(bar) = bar {
         bar.finish();

@@ -21,6 +21,8 @@ const NONE: u32 = u32::MAX;
 const INSIDE: f64 = 0.7;
 /// Share of all device work that the markers must hold to be used.
 const HOLDS_MOST: f64 = 0.5;
+/// Classes of inner ranges whose work is looked at for layers, those with most work first: a look costs a pass over all work.
+const LOOKED_AT: usize = 8;
 /// Levels of nesting that are followed.
 const DEPTH: usize = 16;
 
@@ -195,7 +197,9 @@ impl Forest {
             let (count, work) = own[class as usize];
             let inner = children.get(&class).map_or(&[][..], Vec::as_slice);
             let held: u64 = inner.iter().map(|child| child.2).sum();
-            let repeated: Vec<u32> = inner.iter().filter(|child| child.1 >= 2 * count).map(|child| child.0).collect();
+            let mut repeated: Vec<(u32, u64, u64)> = inner.iter().filter(|child| child.1 >= 2 * count).copied().collect();
+            repeated.sort_unstable_by_key(|&(class, _, work)| (std::cmp::Reverse(work), class));
+            let repeated: Vec<u32> = repeated.into_iter().take(LOOKED_AT).map(|(class, _, _)| class).collect();
             let by_repeats = !repeated.is_empty() && held as f64 >= work as f64 * INSIDE && self.are_steps(programs, class, &repeated);
             let repeats_below = || inner.iter().any(|child| children.get(&child.0).is_some_and(|below| below.iter().any(|b| b.1 >= 2)));
             let by_loop_inside = count == 1 && held as f64 >= work as f64 * INSIDE && repeats_below();

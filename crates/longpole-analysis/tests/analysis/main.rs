@@ -9,6 +9,7 @@ mod real;
 mod roles;
 mod roofline;
 mod scale;
+mod slow_ranks;
 mod slow_reader;
 mod steps;
 mod torch_parity;

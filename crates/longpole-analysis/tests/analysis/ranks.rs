@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use longpole_analysis::{CauseKind, CollectiveKind, MatchedBy, RankReport, Scope, TraceIndex, rank_report};
 use longpole_trace::{Ns, Trace};
 
-use crate::slow_reader;
+use crate::{slow_ranks, slow_reader};
 
 fn path(rank: u32) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../corpus/kineto/nccl_rank{rank}.json.gz"))
@@ -18,7 +18,7 @@ fn report(trace: &Trace) -> RankReport {
 
 #[test]
 fn the_first_collective_is_start_up_and_the_others_wait_for_matrix_products() {
-    let trace = slow_reader::read_ranks(&[&path(0), &path(1)]);
+    let trace = slow_ranks::read_ranks(&[&path(0), &path(1)]);
     let found = report(&trace);
     assert_eq!((found.groups.len(), found.collectives.len()), (1, 33));
     let group = &found.groups[0];
@@ -61,7 +61,7 @@ fn the_first_collective_is_start_up_and_the_others_wait_for_matrix_products() {
 
 #[test]
 fn rank_rows_agree_with_the_totals() {
-    let trace = slow_reader::read_ranks(&[&path(0), &path(1)]);
+    let trace = slow_ranks::read_ranks(&[&path(0), &path(1)]);
     let index = TraceIndex::new(&trace);
     let totals = longpole_analysis::totals(&index, &Scope::whole());
     let found = rank_report(&index, &Scope::whole());
@@ -98,7 +98,7 @@ fn published(name: &str) -> Option<PathBuf> {
 #[test]
 fn ranks_that_name_no_group_are_found_to_be_one() {
     let Some(path) = published("param_dlrm_kineto.tar.gz") else { return };
-    let trace = slow_reader::read_archive(&path);
+    let trace = slow_ranks::read_archive(&path);
     let found = report(&trace);
     assert_eq!(found.ranks.iter().map(|row| row.number).collect::<Vec<_>>(), (0..8).collect::<Vec<_>>());
     assert_eq!((found.groups.len(), found.collectives.len(), found.entries.len()), (1, 8, 64));

@@ -7,6 +7,7 @@ use longpole_trace::{Ns, Trace};
 
 use crate::slow_reader;
 use crate::torch_table::corpus;
+use RoleSource::{Borrowed, Inferred, Kernel, Module, Operator};
 
 fn find(trace: &Trace) -> StepTable {
     step_table(&TraceIndex::new(trace), &Scope::whole(), &StepOptions::default())
@@ -27,8 +28,6 @@ fn roles(group: &StepGroup, part: Part) -> Vec<(&str, RoleSource)> {
 fn check_sums(group: &StepGroup) {
     assert_eq!(group.rows.iter().map(|row| row.total_ns).sum::<Ns>(), group.total_busy_ns, "{}", group.name);
 }
-
-use RoleSource::{Borrowed, Inferred, Kernel, Module, Operator};
 
 #[test]
 fn shapes_name_a_whole_decode_step() {
@@ -139,18 +138,29 @@ fn generated_kernels_keep_their_names_between_named_products() {
         assert!(roles.iter().any(|(found, _)| *found == role), "{role}: {roles:?}");
     }
     assert!(roles.iter().any(|(role, from)| role.starts_with("triton") && *from == Kernel));
+    // The projections of the first layer are before the first boundary.
+    let before: Vec<&str> = group.rows.iter().filter(|row| row.part == Part::Prologue).map(|row| row.role.as_str()).collect();
+    assert!(["q_proj", "k_proj", "v_proj"].iter().all(|role| before.contains(role)), "{before:?}");
 }
 
 #[test]
-fn dump() {
-    for name in std::env::var("DUMP").unwrap_or_default().split(',').filter(|name| !name.is_empty()) {
-        let trace = slow_reader::read(std::path::Path::new(name));
-        eprintln!("#### {name}");
-        for group in &find(&trace).groups {
-            eprintln!("== {} {:?} {:?}", group.name, group.notes, group.layers);
-            for row in &group.rows {
-                eprintln!("{:?} {:?} {:40} {:?} {} | {}", row.part, row.place, row.role, row.role_from, row.total_ns.get(), row.kernel);
-            }
-        }
+#[expect(clippy::print_stderr, reason = "a skip must be visible")]
+fn classes_and_shapes_name_a_serving_step() {
+    let root = std::env::var_os("LONGPOLE_SHARED")
+        .map_or_else(|| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared"), std::path::PathBuf::from);
+    let path = root.join("corpus/kineto/public/tl_sglang_prefilldecode.json.gz");
+    if !path.exists() {
+        eprintln!("skipped: {} is not there", path.display());
+        return;
     }
+    let trace = slow_reader::read(&path);
+    let table = find(&trace);
+    let roles = roles(&table.groups[0], Part::Layer(0));
+    for role in ["qkv_proj", "o_proj", "gate_up_proj", "down_proj"] {
+        assert!(roles.contains(&(role, Operator)), "{roles:?}");
+    }
+    for role in ["Attention.RMSNorm #1", "Attention.RotaryEmbedding", "RMSNorm #2"] {
+        assert!(roles.contains(&(role, Module)), "{roles:?}");
+    }
+    assert!(self::roles(&table.groups[0], Part::Epilogue).contains(&("lm_head", Operator)));
 }

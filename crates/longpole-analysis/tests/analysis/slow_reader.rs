@@ -84,42 +84,15 @@ pub(crate) fn read_part(path: &Path, percent: usize) -> Trace {
     builder.finish()
 }
 
-/// Several ranks as one trace.
-pub(crate) fn read_ranks(paths: &[&Path]) -> Trace {
-    let mut builder = TraceBuilder::new();
-    let bases: Vec<i64> = paths.iter().map(|path| add_file(&mut builder, path, 100)).collect();
-    assert!(bases.windows(2).all(|pair| pair[0] == pair[1]), "recorded in one quarter of a year: {bases:?}");
-    builder.finish()
-}
-
-/// The members of a compressed archive as one trace. In an archive a header of 512 bytes precedes each member, with its size in octal at 124, and
-/// members are filled up to blocks of 512.
-pub(crate) fn read_archive(path: &Path) -> Trace {
-    let bytes = std::fs::read(path).unwrap();
-    let mut archive = Vec::new();
-    flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_end(&mut archive).unwrap();
-    let mut builder = TraceBuilder::new();
-    let mut rest = &archive[..];
-    while rest.len() > 512 && rest[0] != 0 {
-        let size = std::str::from_utf8(&rest[124..135]).unwrap();
-        let size = usize::from_str_radix(size, 8).unwrap();
-        if size > 0 {
-            add_text(&mut builder, std::str::from_utf8(&rest[512..512 + size]).unwrap(), 100);
-        }
-        rest = &rest[512 + size.next_multiple_of(512)..];
-    }
-    builder.finish()
-}
-
 /// Adds a file as a rank; returns the base of its times.
-fn add_file(builder: &mut TraceBuilder, path: &Path, percent: usize) -> i64 {
+pub(crate) fn add_file(builder: &mut TraceBuilder, path: &Path, percent: usize) -> i64 {
     let bytes = std::fs::read(path).unwrap();
     let mut text = String::new();
     flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
     add_text(builder, &text, percent)
 }
 
-fn add_text(builder: &mut TraceBuilder, text: &str, percent: usize) -> i64 {
+pub(crate) fn add_text(builder: &mut TraceBuilder, text: &str, percent: usize) -> i64 {
     let document: Document<'_> = serde_json::from_str(text).unwrap();
     let info = &document.distributed_info;
     let world_size = Some(info.world_size).filter(|&size| size > 0);

@@ -10,6 +10,7 @@ use super::envelope::{Envelope, Tail};
 use super::merge::Merger;
 use super::segment::{SEGMENT, Segment, SegmentSource, event_after_damage, looks_like_event};
 use super::worker::{End, Place, Rows, Worker};
+use crate::formats::Reading;
 use crate::json::Cursor;
 
 /// An event longer than this that does not end is damage, not data.
@@ -65,12 +66,12 @@ pub(crate) struct FileFacts {
 /// other, which are recordings of their own.
 pub(crate) fn read(
     source: &dyn SegmentSource,
-    threads: usize,
+    reading: Reading,
     builder: &mut TraceBuilder,
     rank: u32,
     progress: &(dyn Fn(u64) + Sync),
 ) -> io::Result<Vec<FileFacts>> {
-    let threads = threads.max(1);
+    let Reading { threads, arguments } = Reading { threads: reading.threads.max(1), ..reading };
     let (parsed_in, parsed_out) = crossbeam_channel::unbounded::<Parsed>();
     // A fixed set of buffers goes round: workers that run ahead of the merging thread wait for one.
     let (free_in, free_out) = crossbeam_channel::unbounded::<Parsed>();
@@ -80,17 +81,17 @@ pub(crate) fn read(
     std::thread::scope(|scope| {
         for worker in 0..threads {
             let (free, parsed) = (free_out.clone(), parsed_in.clone());
-            scope.spawn(move || work(worker, source, &free, &parsed));
+            scope.spawn(move || work(worker, arguments, source, &free, &parsed));
         }
         drop((free_out, parsed_in));
-        let merging = Merging::new(builder, rank, threads);
+        let merging = Merging::new(builder, rank, Reading { threads, arguments });
         merging.run(&parsed_out, free_in, progress)
     })
 }
 
 /// Parses segments until the source, the buffers or the merging thread end.
-fn work(worker: usize, source: &dyn SegmentSource, free: &Receiver<Parsed>, parsed: &Sender<Parsed>) {
-    let mut parser = Worker::default();
+fn work(worker: usize, arguments: bool, source: &dyn SegmentSource, free: &Receiver<Parsed>, parsed: &Sender<Parsed>) {
+    let mut parser = Worker::new(arguments);
     while let Ok(mut item) = free.recv() {
         item.worker = worker;
         match source.next(&mut item.segment) {
@@ -163,11 +164,11 @@ struct Merging<'b> {
 }
 
 impl<'b> Merging<'b> {
-    fn new(builder: &'b mut TraceBuilder, rank: u32, threads: usize) -> Self {
+    fn new(builder: &'b mut TraceBuilder, rank: u32, reading: Reading) -> Self {
         Self {
-            merger: Merger::new(builder, rank, threads + 1),
-            own: Worker::default(),
-            own_id: threads,
+            merger: Merger::new(builder, rank, reading.threads + 1),
+            own: Worker::new(reading.arguments),
+            own_id: reading.threads,
             own_rows: Rows::default(),
             stage: Stage::Aligned,
             recording: rank,

@@ -103,9 +103,15 @@ pub(super) enum End {
 pub(super) struct Worker {
     locals: Locals,
     scratch: Vec<u32>,
+    /// Keep strides and values of operators' arguments.
+    arguments: bool,
 }
 
 impl Worker {
+    pub(super) fn new(arguments: bool) -> Self {
+        Self { arguments, ..Self::default() }
+    }
+
     /// Parses one segment; `offset` is where it begins in the input.
     pub(super) fn parse(&mut self, bytes: &[u8], offset: u64, place: Place, rows: &mut Rows) -> End {
         rows.clear();
@@ -273,8 +279,9 @@ impl Worker {
     fn keep_op(&mut self, event: &Event<'_>, start: Ns, dur: Ns, rows: &mut Rows) {
         let (name, thread) = (self.text(event.name), self.thread(event));
         let args = &event.args;
+        let [strides, values] = if self.arguments { [args.strides, args.values] } else { [None; 2] };
         let [shapes, types, strides, values] =
-            [args.shapes, args.types, args.strides, args.values].map(|raw| raw.map(|raw| StrId(self.locals.values.intern(raw))));
+            [args.shapes, args.types, strides, values].map(|raw| raw.map(|raw| StrId(self.locals.values.intern(raw))));
         rows.collectives.extend(collective::row(&args.collective, &mut self.locals, CollectivePlace::Host(thread), start));
         rows.host_ops.push(HostOp { name, thread, start, dur, external_id: args.external_id, shapes, types, strides, values });
     }

@@ -13,7 +13,7 @@ pub(super) fn run(args: &RooflineArgs) -> Result<(), Failure> {
     let common = &args.common;
     let sorting = sort::roofline(common.sort.as_deref())?;
     let measured = args.peaks.as_deref().map(peaks::read).transpose()?;
-    let mut session = Session::open(common)?;
+    let mut session = Session::open_with_arguments(common)?;
     let trace = session.index.trace();
     let known = peaks_of(trace, &session.scope);
     let peaks = match &measured {

@@ -12,7 +12,7 @@ use crate::torch_table::{CASES, differences};
 
 /// A trace as users get it.
 pub(crate) fn read(path: &Path) -> Trace {
-    let options = ImportOptions { threads: 2, progress: None };
+    let options = ImportOptions { threads: 2, arguments: true, progress: None };
     import(&Input::Path(path.to_owned()), &options).unwrap_or_else(|error| panic!("{}: {error}", path.display())).trace
 }
 

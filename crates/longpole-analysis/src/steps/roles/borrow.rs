@@ -6,11 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use longpole_trace::{Ns, Trace};
+use longpole_trace::{Ns, StrId, Trace};
 
+use super::evidence::Names;
 use crate::families::Family;
 use crate::steps::table::is_kernel;
 use crate::steps::types::{Part, RoleSource, StepGroup, StepNote, StepTable};
@@ -21,22 +23,25 @@ const SAME_FAMILY: i32 = 2;
 const ALONE: i32 = -1;
 /// How far from the diagonal partners may be, besides the difference of lengths.
 const BAND: usize = 96;
-/// Cells of an alignment at most: longer parts borrow nothing.
-const MOST_CELLS: usize = 1 << 24;
+/// Cells of the alignments of one group, and of all groups of a table, at most: what is beyond borrows nothing. A cell takes about two
+/// nanoseconds.
+const MOST_CELLS: usize = 1 << 25;
+const MOST_CELLS_WITHIN: usize = 1 << 27;
 /// A donor must match at least this share of the kernels of the layers.
 const LEAST_MATCHED: f64 = 0.4;
 /// A group whose own roles cover this share of the time need not borrow.
 const KNOWN: f64 = 0.9;
 /// Share of the time that must get a role by it.
 const LEAST_GAIN: f64 = 0.05;
-/// Groups that are tried as donors at most, nearest number of layers first.
-const MOST_DONORS: usize = 16;
+/// Groups that are tried as donors at most, nearest number of layers first, then nearest number of places.
+const MOST_DONORS: usize = 8;
 
 /// The roles of a group, to be borrowed by others, of the same trace or of another one.
 #[derive(Clone, Debug)]
 pub struct RoleDonor {
     name: String,
     layers: usize,
+    places: usize,
     /// Share of the time with a role that is more than a kernel's name.
     known: f64,
     parts: BTreeMap<Part, Vec<Lent>>,
@@ -44,7 +49,7 @@ pub struct RoleDonor {
 
 #[derive(Clone, Debug)]
 struct Lent {
-    kernel: String,
+    kernel: Arc<str>,
     family: Family,
     /// Absent where the donor has only the kernel's name.
     role: Option<String>,
@@ -94,32 +99,55 @@ fn known(group: &StepGroup) -> f64 {
 
 /// The groups of a table that have roles to lend.
 pub fn role_donors(trace: &Trace, table: &StepTable) -> Vec<RoleDonor> {
-    let has_roles = |group: &&StepGroup| group.rows.iter().any(|row| !matches!(row.role_from, RoleSource::Kernel | RoleSource::Borrowed));
-    table.groups.iter().filter(has_roles).map(|group| RoleDonor::of(trace, group)).collect()
+    donors(trace, table, &mut Names::new(trace))
 }
 
-impl RoleDonor {
-    /// The roles of a group of a trace.
-    pub fn of(trace: &Trace, group: &StepGroup) -> Self {
+fn donors(trace: &Trace, table: &StepTable, names: &mut Names<'_>) -> Vec<RoleDonor> {
+    let has_roles = |group: &&StepGroup| group.rows.iter().any(|row| !matches!(row.role_from, RoleSource::Kernel | RoleSource::Borrowed));
+    // Kernel names are long, and the same in all groups.
+    let mut texts: HashMap<StrId, Arc<str>, FixedState> = HashMap::default();
+    let donor = |group: &StepGroup| {
         let mut parts: BTreeMap<Part, Vec<Lent>> = BTreeMap::new();
         for row in group.rows.iter().filter(|row| row.place.is_some()) {
-            let kernel = trace.strings.get(row.name).to_owned();
-            let family = Family::of(row.kind, &kernel);
+            let kernel = Arc::clone(texts.entry(row.name).or_insert_with(|| Arc::from(trace.strings.get(row.name))));
+            let family = names.family(row.kind, row.name);
             let role = (row.role_from != RoleSource::Kernel).then(|| row.role.clone());
             parts.entry(row.part).or_default().push(Lent { kernel, family, role });
         }
-        Self { name: group.name.clone(), layers: layers(group), known: known(group), parts }
-    }
+        RoleDonor { name: group.name.clone(), layers: layers(group), places: places(group), known: known(group), parts }
+    };
+    table.groups.iter().filter(has_roles).map(donor).collect()
+}
 
-    /// The role at a position of a part.
-    fn role(&self, part: Part, at: usize) -> Option<&str> {
-        self.parts.get(&part)?.get(at)?.role.as_deref()
+/// Borrowing among the groups of one trace.
+pub(super) fn borrow_within(trace: &Trace, table: &mut StepTable, names: &mut Names<'_>) {
+    if table.groups.iter().all(|group| known(group) >= KNOWN) {
+        return;
+    }
+    let donors = donors(trace, table, names);
+    let mut cells = MOST_CELLS_WITHIN;
+    for group in &mut table.groups {
+        borrow(trace, group, &donors, names, &mut cells);
     }
 }
 
 fn layers(group: &StepGroup) -> usize {
     group.layers.as_ref().map_or(0, |layers| layers.order.len())
 }
+
+fn places(group: &StepGroup) -> usize {
+    group.rows.iter().filter(|row| row.place.is_some()).count()
+}
+
+impl RoleDonor {
+    /// The role at a position of a part.
+    fn role(&self, part: Part, at: usize) -> Option<&str> {
+        self.parts.get(&part)?.get(at)?.role.as_deref()
+    }
+}
+
+/// Positions that were aligned, in order.
+type Pairs = Vec<(usize, usize)>;
 
 /// A way to match a group with a donor.
 struct Matches {
@@ -132,19 +160,24 @@ struct Matches {
 /// with most kernels matched. Adds a note of what was matched. Does nothing where the group knows its roles, where no donor knows
 /// more, where none fits, or where hardly anything would be gained.
 pub fn borrow_roles(trace: &Trace, group: &mut StepGroup, donors: &[RoleDonor]) -> Option<BorrowedRoles> {
+    borrow(trace, group, donors, &mut Names::new(trace), &mut { MOST_CELLS })
+}
+
+fn borrow(trace: &Trace, group: &mut StepGroup, donors: &[RoleDonor], names: &mut Names<'_>, cells: &mut usize) -> Option<BorrowedRoles> {
     let own = known(group);
     if own >= KNOWN {
         return None;
     }
     let count = layers(group);
     let mut fitting: Vec<&RoleDonor> = donors.iter().filter(|donor| donor.known > own).collect();
-    fitting.sort_by_key(|donor| donor.layers.abs_diff(count));
+    let places = places(group);
+    fitting.sort_by_key(|donor| (donor.layers.abs_diff(count), donor.places.abs_diff(places)));
     let nearest = fitting.first()?.layers.abs_diff(count);
     fitting.retain(|donor| donor.layers.abs_diff(count) == nearest);
     fitting.truncate(MOST_DONORS);
     let mut best: Option<(f64, &RoleDonor, Matches)> = None;
     for donor in fitting {
-        let matches = match_all(trace, group, donor);
+        let matches = match_all(trace, group, donor, names, cells);
         let (matched, all) = matches.layers.iter().fold((0, 0), |(matched, all), of| (matched + of.0, all + of.1));
         let share = if all > 0 { f64::from(matched) / f64::from(all) } else { matches.pairs.len() as f64 / group.rows.len().max(1) as f64 };
         if share >= LEAST_MATCHED && best.as_ref().is_none_or(|(known, ..)| share > *known) {
@@ -188,7 +221,7 @@ fn apply(group: &mut StepGroup, donor: &RoleDonor, matches: &Matches) -> Borrowe
 }
 
 /// Aligns each part of a group with the same part of a donor; a kind of layer with the kind that has most in common with it.
-fn match_all(trace: &Trace, group: &StepGroup, donor: &RoleDonor) -> Matches {
+fn match_all(trace: &Trace, group: &StepGroup, donor: &RoleDonor, names: &mut Names<'_>, cells: &mut usize) -> Matches {
     let mut matches = Matches { pairs: Vec::new(), layers: Vec::new() };
     let placed: Vec<usize> = (0..group.rows.len()).filter(|&row| group.rows[row].place.is_some()).collect();
     for rows in placed.chunk_by(|&a, &b| group.rows[a].part == group.rows[b].part) {
@@ -196,15 +229,15 @@ fn match_all(trace: &Trace, group: &StepGroup, donor: &RoleDonor) -> Matches {
         let own: Vec<(&str, Family)> = rows
             .iter()
             .map(|&row| {
-                let name = trace.strings.get(group.rows[row].name);
-                (name, Family::of(group.rows[row].kind, name))
+                let row = &group.rows[row];
+                (trace.strings.get(row.name), names.family(row.kind, row.name))
             })
             .collect();
         let is_layer = matches!(part, Part::Layer(_));
         let candidates = donor.parts.iter().filter(|(other, _)| if is_layer { matches!(other, Part::Layer(_)) } else { **other == part });
-        let mut best: Option<(i32, Part, Vec<(usize, usize)>)> = None;
+        let mut best: Option<(i32, Part, Pairs)> = None;
         for (&other, lent) in candidates {
-            let (score, pairs) = align(&own, lent);
+            let (score, pairs) = align(&own, lent, cells);
             if best.as_ref().is_none_or(|(known, ..)| score > *known) {
                 best = Some((score, other, pairs));
             }
@@ -226,13 +259,12 @@ fn tells(family: Family) -> bool {
 }
 
 /// The best alignment of two rows of kernels: its score, and the pairs in order.
-fn align(own: &[(&str, Family)], lent: &[Lent]) -> (i32, Vec<(usize, usize)>) {
+fn align(own: &[(&str, Family)], lent: &[Lent], cells: &mut usize) -> (i32, Pairs) {
     let (height, width) = (own.len(), lent.len());
     let reach = BAND + height.abs_diff(width);
     let across = (2 * reach + 1).min(width + 1);
-    if (height + 1).saturating_mul(across) > MOST_CELLS {
-        return (0, Vec::new());
-    }
+    let Some(left) = cells.checked_sub((height + 1).saturating_mul(across)) else { return (i32::MIN, Vec::new()) };
+    *cells = left;
     let mut numbers: HashMap<&str, u32, FixedState> = HashMap::default();
     let mut number = |name| {
         let next = numbers.len() as u32;
@@ -299,12 +331,14 @@ mod tests {
 
     use super::*;
 
-    fn pairs(own: &[u8], lent: &[u8]) -> (i32, Vec<(usize, usize)>) {
+    fn pairs(own: &[u8], lent: &[u8]) -> (i32, Pairs) {
         let names: Vec<String> = (0..=255_u8).map(|name| format!("k{name}")).collect();
         let own: Vec<(&str, Family)> = own.iter().map(|&name| (&names[name as usize][..], Family::Elementwise)).collect();
-        let lent: Vec<Lent> =
-            lent.iter().map(|&name| Lent { kernel: names[name as usize].clone(), family: Family::Elementwise, role: None }).collect();
-        align(&own, &lent)
+        let lent: Vec<Lent> = lent
+            .iter()
+            .map(|&name| Lent { kernel: Arc::from(&names[name as usize][..]), family: Family::Elementwise, role: None })
+            .collect();
+        align(&own, &lent, &mut { MOST_CELLS })
     }
 
     #[test]
@@ -317,16 +351,16 @@ mod tests {
 
     #[test]
     fn a_telling_family_stands_in_for_a_name() {
-        let lent = |kernel: &str, family| Lent { kernel: kernel.to_owned(), family, role: None };
+        let lent = |kernel: &str, family| Lent { kernel: Arc::from(kernel), family, role: None };
         let own = [("tile 1", Family::Gemm), ("add", Family::Elementwise), ("tile 2", Family::Gemm)];
         let others = [lent("tile 3", Family::Gemm), lent("mul", Family::Elementwise), lent("tile 2", Family::Gemm)];
-        assert_eq!(align(&own, &others).1, [(0, 0), (2, 2)]);
+        assert_eq!(align(&own, &others, &mut 1_000).1, [(0, 0), (2, 2)]);
     }
 
     #[test]
     fn long_parts_are_bounded() {
         let own = vec![7_u8; 30_000];
-        assert_eq!(pairs(&own, &own[..20_000]), (0, Vec::new()));
+        assert_eq!(pairs(&own, &own[..20_000]), (i32::MIN, Vec::new()));
         assert_eq!(pairs(&own[..20_000], &own[..20_000]).1.len(), 20_000);
     }
 

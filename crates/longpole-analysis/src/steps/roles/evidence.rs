@@ -2,11 +2,14 @@
 //!
 //! A few steps are looked at, all their layers; for each place the evidence that most of its activities have counts.
 
+use std::rc::Rc;
+
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use longpole_trace::{ActivityId, ApiCallId, StrId};
+use longpole_trace::{ActivityId, ActivityKind, ApiCallId, StrId, Trace};
 
-use super::modules::{ModuleRole, Modules, Query, may_be_path};
+use super::modules::{ModuleRole, Query, may_be_path};
+use super::patterns::OpName;
 use super::shapes::{Argument, arguments};
 use crate::families::Family;
 use crate::index::{HostRow, NodeId, TraceIndex};
@@ -16,10 +19,45 @@ use crate::steps::types::{Step, StepGroup};
 const MOST_NODES: usize = 64;
 const MOST_OPS: usize = 8;
 
+/// What is worked out once a name.
+pub(super) struct Names<'t> {
+    trace: &'t Trace,
+    families: HashMap<StrId, Family, FixedState>,
+    ops: HashMap<StrId, OpName, FixedState>,
+    paths: HashMap<StrId, Option<bool>, FixedState>,
+}
+
+impl<'t> Names<'t> {
+    pub(super) fn new(trace: &'t Trace) -> Self {
+        Self { trace, families: HashMap::default(), ops: HashMap::default(), paths: HashMap::default() }
+    }
+
+    pub(super) fn family(&mut self, kind: ActivityKind, name: StrId) -> Family {
+        match kind {
+            ActivityKind::Memcpy | ActivityKind::Memset => Family::of(kind, ""),
+            ActivityKind::Kernel | ActivityKind::Other => {
+                *self.families.entry(name).or_insert_with(|| Family::of(kind, self.trace.strings.get(name)))
+            }
+        }
+    }
+
+    /// Whether a name may be a module's path, and whether that names a layer.
+    fn path(&mut self, name: StrId) -> Option<bool> {
+        *self.paths.entry(name).or_insert_with(|| may_be_path(self.trace.strings.get(name)))
+    }
+
+    fn op(&mut self, (name, shapes): (StrId, Option<StrId>)) -> Op<'t> {
+        let text = self.trace.strings.get(name);
+        let of_name = *self.ops.entry(name).or_insert_with(|| OpName::of(text));
+        Op { name: text, of_name, arguments: shapes.map_or_else(Vec::new, |shapes| arguments(self.trace.strings.get(shapes))) }
+    }
+}
+
 /// An operator around a launch.
 #[derive(Clone, Debug)]
 pub(super) struct Op<'t> {
     pub(super) name: &'t str,
+    pub(super) of_name: OpName,
     /// Empty when shapes were not recorded.
     pub(super) arguments: Vec<Argument>,
 }
@@ -33,10 +71,16 @@ pub(super) struct Place<'t> {
     /// The kernel's full name.
     pub(super) kernel: &'t str,
     /// Operators around the launch, innermost first.
-    pub(super) ops: Vec<Op<'t>>,
+    pub(super) ops: Rc<[Op<'t>]>,
     /// Launched by the same call of an operator as the place before it.
     pub(super) is_joined: bool,
     pub(super) module: ModuleRole,
+}
+
+/// What was gathered of a group, before its modules are known.
+pub(super) struct Gathered<'t> {
+    pub(super) places: Vec<Place<'t>>,
+    pub(super) queries: Vec<Query>,
 }
 
 /// Operators around a launch, innermost first: names and shapes.
@@ -54,8 +98,8 @@ struct Votes {
     apart: u32,
 }
 
-/// The places of a group in order of rows, with their evidence.
-pub(super) fn places<'t>(index: &TraceIndex<'t>, group: &StepGroup) -> Vec<Place<'t>> {
+/// The places of a group in order of rows, with their operators, and where modules are to be looked for.
+pub(super) fn gather<'t>(index: &TraceIndex<'t>, group: &StepGroup, names: &mut Names<'t>) -> Gathered<'t> {
     let trace = index.trace();
     let mut numbers: HashMap<Chain, u32, FixedState> = HashMap::default();
     let mut votes: Vec<Votes> = group.rows.iter().map(|_| Votes::default()).collect();
@@ -73,7 +117,7 @@ pub(super) fn places<'t>(index: &TraceIndex<'t>, group: &StepGroup) -> Vec<Place
                 continue;
             }
             let owner = index.links().owner_node(activity);
-            let (chain, path) = around(index, owner, call);
+            let (chain, path) = around(index, names, owner, call);
             let votes = &mut votes[row as usize];
             let next = numbers.len() as u32;
             *votes.chains.entry(*numbers.entry(chain).or_insert(next)).or_default() += 1;
@@ -91,35 +135,20 @@ pub(super) fn places<'t>(index: &TraceIndex<'t>, group: &StepGroup) -> Vec<Place
             }
         }
     }
-    let mut chains: Vec<Chain> = vec![Vec::new(); numbers.len()];
+    let mut chains: Vec<Rc<[Op<'t>]>> = vec![Rc::from([]); numbers.len()];
     for (chain, number) in numbers {
-        chains[number as usize] = chain;
+        chains[number as usize] = chain.into_iter().map(|op| names.op(op)).collect();
     }
-    let mut modules = Modules::find(trace, group, &queries);
-    let mut places = Vec::new();
-    for (row, votes) in votes.iter().enumerate() {
-        let found = &group.rows[row];
-        if found.place.is_none() {
-            continue;
-        }
-        let chain = most(&votes.chains).map_or(&[][..], |chain| &chains[chain as usize][..]);
-        let kernel = trace.strings.get(found.name);
-        places.push(Place {
-            row,
-            family: Family::of(found.kind, kernel),
-            kernel,
-            ops: chain
-                .iter()
-                .map(|&(name, shapes)| Op {
-                    name: trace.strings.get(name),
-                    arguments: shapes.map_or_else(Vec::new, |shapes| arguments(trace.strings.get(shapes))),
-                })
-                .collect(),
-            is_joined: votes.joined > votes.apart,
-            module: modules.take(row),
-        });
-    }
-    places
+    let places = votes.iter().zip(&group.rows).enumerate().filter(|(_, (_, row))| row.place.is_some());
+    let places = places.map(|(row, (votes, found))| Place {
+        row,
+        family: names.family(found.kind, found.name),
+        kernel: trace.strings.get(found.name),
+        ops: most(&votes.chains).map_or_else(|| Rc::from([]), |chain| Rc::clone(&chains[chain as usize])),
+        is_joined: votes.joined > votes.apart,
+        module: ModuleRole::default(),
+    });
+    Gathered { places: places.collect(), queries }
 }
 
 /// The steps that are looked at: the first, the middle and the last, each once.
@@ -141,7 +170,7 @@ fn shared_calls(index: &TraceIndex<'_>, step: &Step) -> HashMap<ApiCallId, (), F
 }
 
 /// The operators around a launch, innermost first, and the innermost name that is a module's path.
-fn around(index: &TraceIndex<'_>, owner: Option<NodeId>, call: Option<ApiCallId>) -> (Chain, Option<StrId>) {
+fn around(index: &TraceIndex<'_>, names: &mut Names<'_>, owner: Option<NodeId>, call: Option<ApiCallId>) -> (Chain, Option<StrId>) {
     let (tree, ops) = (index.tree(), &index.trace().host_ops);
     let mut chain = Vec::new();
     let mut path: Option<(StrId, bool)> = None;
@@ -161,7 +190,7 @@ fn around(index: &TraceIndex<'_>, owner: Option<NodeId>, call: Option<ApiCallId>
         };
         // The innermost path that names a layer, failing that the innermost at all.
         if path.is_none_or(|(_, names_layer)| !names_layer)
-            && let Some(names_layer) = may_be_path(index.trace().strings.get(name))
+            && let Some(names_layer) = names.path(name)
             && (names_layer || path.is_none())
         {
             path = Some((name, names_layer));

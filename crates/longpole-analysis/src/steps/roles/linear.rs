@@ -51,11 +51,9 @@ fn of_op(op: &Op<'_>, is_gemm: bool) -> Option<Product> {
     let name = op.name.rsplit("::").next().unwrap_or(op.name);
     let sizes = |at: usize| op.arguments.get(at).and_then(Argument::sizes);
     match name {
-        "mm" | "_int_mm" | "_scaled_mm" => product_of(sizes(0)?, sizes(1)?, false),
-        "addmm" | "_addmm_activation" => product_of(sizes(1)?, sizes(2)?, false),
+        "mm" | "bmm" | "_int_mm" | "_scaled_mm" => product_of(sizes(0)?, sizes(1)?, false),
+        "addmm" | "baddbmm" | "_addmm_activation" => product_of(sizes(1)?, sizes(2)?, false),
         "linear" => product_of(sizes(0)?, sizes(1)?, true),
-        "bmm" => product_of(sizes(0)?, sizes(1)?, false),
-        "baddbmm" => product_of(sizes(1)?, sizes(2)?, false),
         "mv" => matrix_vector(sizes(0)?, sizes(1)?),
         "addmv" => matrix_vector(sizes(1)?, sizes(2)?),
         // Composites are left to the operators inside; what is not known is taken by its shapes if the kernel is a product.
@@ -196,12 +194,10 @@ fn name_inputs(calls: &mut [Call], inputs: &[usize], width: u64, hidden: u64) {
         }
         [a, b, c] => {
             // The query is the one that differs; key and value have one shape, and the key comes first.
-            let query = if a == b && b != c {
-                2
-            } else if a == c && a != b {
-                1
-            } else {
-                0
+            let query = match (a == b, a == c) {
+                (true, false) => 2,
+                (false, true) => 1,
+                _ => 0,
             };
             let source = if b == c && a != b || query > 0 { RoleSource::Operator } else { RoleSource::Inferred };
             set(query, "q_proj", source);

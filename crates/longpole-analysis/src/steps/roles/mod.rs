@@ -14,9 +14,11 @@ mod shapes;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use borrow::borrow_within;
 pub use borrow::{BorrowedRoles, RoleDonor, borrow_roles, role_donors};
-use evidence::places;
+use evidence::{Names, Place, gather};
 use linear::{Call, Product, experts, hidden, name_head, name_layer, product};
+use modules::{Frames, ModuleRole, name_by_paths};
 use patterns::{Named, PartPlaces, Widths};
 
 use super::types::{Part, RoleSource, StepGroup, StepTable};
@@ -25,18 +27,30 @@ use crate::index::TraceIndex;
 
 /// Names the rows of every group from what the trace itself has: modules and operators, then what one group can borrow from another.
 pub(super) fn name_roles(index: &TraceIndex<'_>, table: &mut StepTable) {
-    for group in &mut table.groups {
-        name_group(index, group);
+    let trace = index.trace();
+    let mut names = Names::new(trace);
+    let mut queries = Vec::new();
+    let mut gathered = Vec::with_capacity(table.groups.len());
+    for group in &table.groups {
+        let found = gather(index, group, &mut names);
+        gathered.push((found.places, queries.len()..queries.len() + found.queries.len()));
+        queries.extend(found.queries);
     }
-    let donors = role_donors(index.trace(), table);
-    for group in &mut table.groups {
-        borrow_roles(index.trace(), group, &donors);
+    let frames = Frames::find(trace, &queries);
+    for (group, (mut places, range)) in table.groups.iter_mut().zip(gathered) {
+        let mut modules = vec![ModuleRole::default(); group.rows.len()];
+        name_by_paths(trace, &queries[range.clone()], &mut modules);
+        frames.name(range.start, &queries[range], &mut modules);
+        for place in &mut places {
+            place.module = std::mem::take(&mut modules[place.row]);
+        }
+        name_group(group, &places);
     }
+    borrow_within(trace, table, &mut names);
 }
 
 /// Names the rows of a group from its own launches.
-fn name_group(index: &TraceIndex<'_>, group: &mut StepGroup) {
-    let places = places(index, group);
+fn name_group(group: &mut StepGroup, places: &[Place<'_>]) {
     let mut parts: Vec<(Part, PartPlaces<'_, '_>)> = places
         .chunk_by(|a, b| group.rows[a.row].part == group.rows[b.row].part)
         .map(|chunk| {
@@ -112,17 +126,19 @@ fn name_products(group: &StepGroup, parts: &[(Part, PartPlaces<'_, '_>)], calls:
         parts.iter().zip(&*calls).filter_map(|((part, _), calls)| Some((kind_of(*part)?.count, &calls[..]))).collect();
     let epilogue = parts.iter().position(|(part, _)| *part == Part::Epilogue);
     let hidden = hidden(&counted, epilogue.map_or(&[], |at| &calls[at]))?;
-    // What a product of these widths is, where all layers agree.
-    let mut known: HashMap<Product, Option<&'static str>, FixedState> = HashMap::default();
+    // What products of these widths are in a layer, in order, where layers that have them agree.
+    let mut known: HashMap<Product, Vec<&'static str>, FixedState> = HashMap::default();
     for ((part, places), calls) in parts.iter().zip(&mut *calls) {
-        if kind_of(*part).is_some() {
-            name_layer(calls, &places.attention(), hidden);
-            for call in calls {
-                let role = call.role.map(|(role, _)| role);
-                let agreed = known.entry(call.product).or_insert(role);
-                if *agreed != role {
-                    *agreed = None;
-                }
+        if kind_of(*part).is_none() {
+            continue;
+        }
+        name_layer(calls, &places.attention(), hidden);
+        for (product, roles) in by_product(calls, |_, call| call.role.map(|(role, _)| role)) {
+            let roles: Option<Vec<&'static str>> = roles.into_iter().collect();
+            let roles = roles.unwrap_or_default();
+            let agreed = known.entry(product).or_insert_with(|| roles.clone());
+            if *agreed != roles {
+                agreed.clear();
             }
         }
     }
@@ -131,11 +147,29 @@ fn name_products(group: &StepGroup, parts: &[(Part, PartPlaces<'_, '_>)], calls:
     }
     // Where the boundary of layers is rotated, pieces of a layer are before the first or after the last.
     for ((part, _), calls) in parts.iter().zip(calls) {
-        for call in calls.iter_mut().filter(|call| call.role.is_none() && kind_of(*part).is_none()) {
-            call.role = known.get(&call.product).copied().flatten().map(|role| (role, RoleSource::Inferred));
+        if kind_of(*part).is_some() {
+            continue;
+        }
+        for (product, positions) in by_product(calls, |at, _| at) {
+            let Some(roles) = known.get(&product) else { continue };
+            for (nth, &at) in positions.iter().enumerate() {
+                let role = if positions.len() == roles.len() { roles.get(nth) } else { roles.first().filter(|_| roles.len() == 1) };
+                if calls[at].role.is_none() {
+                    calls[at].role = role.map(|&role| (role, RoleSource::Inferred));
+                }
+            }
         }
     }
     Some(hidden)
+}
+
+/// Something of each call, by product, in order.
+fn by_product<T>(calls: &[Call], each: impl Fn(usize, &Call) -> T) -> HashMap<Product, Vec<T>, FixedState> {
+    let mut by_product: HashMap<Product, Vec<T>, FixedState> = HashMap::default();
+    for (at, call) in calls.iter().enumerate() {
+        by_product.entry(call.product).or_default().push(each(at, call));
+    }
+    by_product
 }
 
 /// How wide queries and keys are, from the layer's own products.

@@ -10,10 +10,11 @@ use hashbrown::{HashMap, HashSet};
 use longpole_trace::{Ns, StrId, ThreadId, Trace};
 
 use crate::index::order::{Order, end_of};
-use crate::steps::types::StepGroup;
 
 /// Names longer than this are no paths.
 const LONGEST_PATH: usize = 512;
+/// Classes are cut to this many bytes.
+const LONGEST_CLASS: usize = 80;
 /// Modules around a launch that are kept.
 const DEEPEST: usize = 64;
 /// Paths that give fewer roles than this are no module paths.
@@ -74,26 +75,6 @@ pub(super) fn may_be_path(name: &str) -> Option<bool> {
     path(name).map(|path| path.number.is_some())
 }
 
-/// Modules by row.
-pub(super) struct Modules {
-    roles: Vec<ModuleRole>,
-}
-
-impl Modules {
-    pub(super) fn find(trace: &Trace, group: &StepGroup, queries: &[Query]) -> Self {
-        let mut roles = vec![ModuleRole::default(); group.rows.len()];
-        paths(trace, queries, &mut roles);
-        if !trace.frames.is_empty() {
-            frames(trace, queries, &mut roles);
-        }
-        Self { roles }
-    }
-
-    pub(super) fn take(&mut self, row: usize) -> ModuleRole {
-        self.roles.get_mut(row).map(std::mem::take).unwrap_or_default()
-    }
-}
-
 /// Per row what most votes say; of equals the first in order.
 fn elect<T: Ord + Clone + std::hash::Hash>(votes: HashMap<(u32, T), u32, FixedState>, mut each: impl FnMut(usize, T)) {
     let mut best: HashMap<u32, (u32, T), FixedState> = HashMap::default();
@@ -106,7 +87,8 @@ fn elect<T: Ord + Clone + std::hash::Hash>(votes: HashMap<(u32, T), u32, FixedSt
     best.into_iter().for_each(|(row, (_, value))| each(row as usize, value));
 }
 
-fn paths(trace: &Trace, queries: &[Query], roles: &mut [ModuleRole]) {
+/// Roles by row from paths in names.
+pub(super) fn name_by_paths(trace: &Trace, queries: &[Query], roles: &mut [ModuleRole]) {
     let mut votes: HashMap<(u32, StrId), u32, FixedState> = HashMap::default();
     for query in queries {
         if let Some(name) = query.path {
@@ -229,9 +211,12 @@ fn function_name(frame: &str) -> Option<String> {
     (is_line && is_plain(name) && is_plain(stem) && tells).then(|| format!("{stem}.{name}"))
 }
 
-/// The class in `nn.Module: Class_7`.
+/// The class in `nn.Module: Class_7`; of a name too long to be one, its beginning.
 fn class(frame: &str) -> &str {
     let name = frame.strip_prefix(MODULE).unwrap_or(frame);
+    if name.len() > LONGEST_CLASS {
+        return &name[..name.floor_char_boundary(LONGEST_CLASS)];
+    }
     match name.rsplit_once('_') {
         Some((class, number)) if !class.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => class,
         _ => name,
@@ -252,64 +237,104 @@ fn shared_prefix<'n>(classes: &HashSet<&'n str, FixedState>) -> &'n str {
     shared.max_by_key(|&(prefix, count)| (count, prefix.len(), prefix)).map_or("", |(prefix, _)| prefix)
 }
 
-fn frames(trace: &Trace, queries: &[Query], roles: &mut [ModuleRole]) {
-    let mut nests = Nests::default();
-    let found = innermost(trace, queries, &mut nests);
-    let class_of = |nest: u32| nests.all.get(nest as usize).map_or("", |&(_, name)| class(trace.strings.get(name)));
-    let outer = |nest: u32| nests.all.get(nest as usize).map_or(NONE, |&(outer, _)| outer);
-    let mut sisters: HashMap<(u32, &str), u32, FixedState> = HashMap::default();
-    let (mut holders, mut classes) = (HashSet::<&str, FixedState>::default(), HashSet::<&str, FixedState>::default());
-    for nest in 0..nests.all.len() as u32 {
-        *sisters.entry((outer(nest), class_of(nest))).or_default() += 1;
-        classes.insert(class_of(nest));
-        if outer(nest) != NONE {
-            holders.insert(class_of(outer(nest)));
+/// The Python frames around all launches that were asked for, and what their modules have in common.
+pub(super) struct Frames<'t> {
+    trace: &'t Trace,
+    nests: Nests,
+    /// For each query its innermost module, and a function in it.
+    found: Vec<(u32, Option<StrId>)>,
+    /// Modules of one class in one module.
+    sisters: HashMap<(u32, &'t str), u32, FixedState>,
+    /// Classes of modules that hold others.
+    holders: HashSet<&'t str, FixedState>,
+    prefix: &'t str,
+}
+
+impl<'t> Frames<'t> {
+    pub(super) fn find(trace: &'t Trace, queries: &[Query]) -> Self {
+        let mut nests = Nests::default();
+        let found = if trace.frames.is_empty() { Vec::new() } else { innermost(trace, queries, &mut nests) };
+        let (sisters, holders) = (HashMap::default(), HashSet::default());
+        let mut frames = Self { trace, nests, found, sisters, holders, prefix: "" };
+        let mut classes = HashSet::default();
+        for nest in 0..frames.nests.all.len() as u32 {
+            let (outer, class) = (frames.outer(nest), frames.class(nest));
+            *frames.sisters.entry((outer, class)).or_default() += 1;
+            classes.insert(class);
+            if outer != NONE {
+                frames.holders.insert(frames.class(outer));
+            }
         }
+        frames.prefix = shared_prefix(&classes);
+        frames
     }
-    let prefix = shared_prefix(&classes);
-    let bare = |class: &'_ str| class.strip_prefix(prefix).filter(|rest| !rest.is_empty()).unwrap_or(class).to_owned();
-    // Which modules of a class path a layer has, in order of their first launch.
-    let mut keys: HashMap<(u32, u32, String), usize, FixedState> = HashMap::default();
-    let mut ranks: HashMap<(usize, u32), u32, FixedState> = HashMap::default();
-    let mut counts: Vec<u32> = Vec::new();
-    let mut leaf_of = Vec::with_capacity(queries.len());
-    for (query, &(nest, _)) in queries.iter().zip(&found) {
-        let mut nest_path: Vec<u32> =
-            std::iter::successors(Some(nest).filter(|&nest| nest != NONE), |&nest| Some(outer(nest)).filter(|&outer| outer != NONE))
-                .collect();
-        nest_path.reverse();
-        let Some(&innermost) = nest_path.last().filter(|&&nest| !holders.contains(class_of(nest))) else {
-            leaf_of.push(None);
-            continue;
-        };
-        let layer = nest_path.iter().position(|&nest| sisters.get(&(outer(nest), class_of(nest))).is_some_and(|&count| count > 1));
-        let (last, layer) = (nest_path.len() - 1, layer.filter(|layer| layer + 1 < nest_path.len()));
-        let inside = layer.map_or(last, |layer| (layer + 1).max(last.saturating_sub(1)));
-        let text = nest_path[inside..].iter().map(|&nest| bare(class_of(nest))).collect::<Vec<_>>().join(".");
-        let holder = layer.map_or(outer(innermost), |layer| nest_path[layer]);
-        let next = counts.len();
-        let key = *keys.entry((query.step, holder, text.clone())).or_insert(next);
-        if key == next {
-            counts.push(0_u32);
+
+    fn class(&self, nest: u32) -> &'t str {
+        self.nests.all.get(nest as usize).map_or("", |&(_, name)| class(self.trace.strings.get(name)))
+    }
+
+    fn outer(&self, nest: u32) -> u32 {
+        self.nests.all.get(nest as usize).map_or(NONE, |&(outer, _)| outer)
+    }
+
+    /// The class without what all classes begin with.
+    fn bare(&self, nest: u32) -> &'t str {
+        let class = self.class(nest);
+        class.strip_prefix(self.prefix).filter(|rest| !rest.is_empty()).unwrap_or(class)
+    }
+
+    /// The modules around a query, outermost first.
+    fn nest(&self, nest: u32) -> Vec<u32> {
+        let some = |nest: u32| Some(nest).filter(|&nest| nest != NONE);
+        let mut nest: Vec<u32> = std::iter::successors(some(nest), |&nest| some(self.outer(nest))).collect();
+        nest.reverse();
+        nest
+    }
+
+    /// Roles by row for some of the queries, which begin at the given one.
+    pub(super) fn name(&self, first: usize, queries: &[Query], roles: &mut [ModuleRole]) {
+        let Some(found) = self.found.get(first..first + queries.len()) else { return };
+        // Which modules of a class path a layer has, in order of their first launch.
+        let mut keys: HashMap<(u32, u32, String), usize, FixedState> = HashMap::default();
+        let mut ranks: HashMap<(usize, u32), u32, FixedState> = HashMap::default();
+        let mut counts: Vec<u32> = Vec::new();
+        let mut leaf_of = Vec::with_capacity(queries.len());
+        for (query, &(nest, _)) in queries.iter().zip(found) {
+            let nest = self.nest(nest);
+            let Some(&innermost) = nest.last().filter(|&&nest| !self.holders.contains(self.class(nest))) else {
+                leaf_of.push(None);
+                continue;
+            };
+            let has_sisters = |&nest: &u32| self.sisters.get(&(self.outer(nest), self.class(nest))).is_some_and(|&count| count > 1);
+            let layer = nest.iter().position(has_sisters);
+            let (last, layer) = (nest.len() - 1, layer.filter(|layer| layer + 1 < nest.len()));
+            let inside = layer.map_or(last, |layer| (layer + 1).max(last.saturating_sub(1)));
+            let text = nest[inside..].iter().map(|&nest| self.bare(nest)).collect::<Vec<_>>().join(".");
+            let holder = layer.map_or(self.outer(innermost), |layer| nest[layer]);
+            let next = counts.len();
+            let key = *keys.entry((query.step, holder, text.clone())).or_insert(next);
+            if key == next {
+                counts.push(0_u32);
+            }
+            let rank = *ranks.entry((key, innermost)).or_insert_with(|| {
+                counts[key] += 1;
+                counts[key]
+            });
+            leaf_of.push(Some((text, key, rank)));
         }
-        let rank = *ranks.entry((key, innermost)).or_insert_with(|| {
-            counts[key] += 1;
-            counts[key]
-        });
-        leaf_of.push(Some((text, key, rank)));
-    }
-    let mut leaves: HashMap<(u32, String), u32, FixedState> = HashMap::default();
-    let mut functions: HashMap<(u32, StrId), u32, FixedState> = HashMap::default();
-    for ((query, &(_, function)), leaf) in queries.iter().zip(&found).zip(leaf_of) {
-        if let Some((text, key, rank)) = leaf {
-            let text = if counts[key] > 1 { format!("{text} #{rank}") } else { text };
-            *leaves.entry((query.row, text)).or_default() += 1;
-        } else if let Some(function) = function {
-            *functions.entry((query.row, function)).or_default() += 1;
+        let mut leaves: HashMap<(u32, String), u32, FixedState> = HashMap::default();
+        let mut functions: HashMap<(u32, StrId), u32, FixedState> = HashMap::default();
+        for ((query, &(_, function)), leaf) in queries.iter().zip(found).zip(leaf_of) {
+            if let Some((text, key, rank)) = leaf {
+                let text = if counts[key] > 1 { format!("{text} #{rank}") } else { text };
+                *leaves.entry((query.row, text)).or_default() += 1;
+            } else if let Some(function) = function {
+                *functions.entry((query.row, function)).or_default() += 1;
+            }
         }
+        elect(leaves, |row, leaf| roles[row].leaf = Some(leaf));
+        elect(functions, |row, function| roles[row].function = function_name(self.trace.strings.get(function)));
     }
-    elect(leaves, |row, leaf| roles[row].leaf = Some(leaf));
-    elect(functions, |row, function| roles[row].function = function_name(trace.strings.get(function)));
 }
 
 #[cfg(test)]

@@ -56,6 +56,8 @@ const BY_OPERATOR: &[(&[&str], &str)] = &[
     (&["all_gather", "allgather"], "all_gather"),
     (&["all_to_all", "alltoall"], "all_to_all"),
 ];
+/// Longer names of operators are not looked at.
+const LONGEST_NAME: usize = 256;
 /// What chooses the next token, after the layers.
 const SAMPLING: &[&str] = &["argmax", "multinomial", "topk", "softmax", "sampling", "aten::sort", "exponential"];
 
@@ -116,7 +118,9 @@ impl<'p, 't> PartPlaces<'p, 't> {
 
     fn set_all(&mut self, all: &[usize], role: &str, from: RoleSource) {
         let call = self.new_call();
-        all.iter().for_each(|&at| self.set(at, role, from, Some(call)));
+        for &at in all {
+            self.set(at, role, from, Some(call));
+        }
     }
 
     /// Where runs of attention kernels begin.
@@ -277,6 +281,24 @@ impl<'p, 't> PartPlaces<'p, 't> {
     }
 }
 
+/// What an operator's name alone says.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OpName {
+    role: Option<&'static str>,
+    samples: bool,
+}
+
+impl OpName {
+    pub(super) fn of(name: &str) -> Self {
+        if !name.contains("::") || name.len() > LONGEST_NAME {
+            return Self::default();
+        }
+        let name = name.to_ascii_lowercase();
+        let role = BY_OPERATOR.iter().find(|(words, _)| words.iter().any(|word| name.contains(word))).map(|&(_, role)| role);
+        Self { role, samples: SAMPLING.iter().any(|word| name.contains(word)) }
+    }
+}
+
 /// The role that the innermost telling operator gives, and its depth.
 fn operator_role(place: &Place<'_>, is_epilogue: bool) -> Option<(usize, &'static str)> {
     if is_backward(&place.ops) {
@@ -284,10 +306,8 @@ fn operator_role(place: &Place<'_>, is_epilogue: bool) -> Option<(usize, &'stati
     }
     // The cache is often written by a kernel of its own inside the operator of the attention.
     let is_cache = place.family == Family::GatherScatter && place.kernel.contains("cache");
-    place.ops.iter().enumerate().filter(|(_, op)| op.name.contains("::") && op.name.len() <= 256).find_map(|(depth, op)| {
-        let name = op.name.to_ascii_lowercase();
-        let role = BY_OPERATOR.iter().find(|(words, _)| words.iter().any(|word| name.contains(word))).map(|&(_, role)| role);
-        let role = role.or_else(|| (is_epilogue && SAMPLING.iter().any(|word| name.contains(word))).then_some("sampling"))?;
+    place.ops.iter().enumerate().find_map(|(depth, op)| {
+        let role = op.of_name.role.or_else(|| (is_epilogue && op.of_name.samples).then_some("sampling"))?;
         Some((depth, if is_cache && role == "attention" { "kv_cache" } else { role }))
     })
 }

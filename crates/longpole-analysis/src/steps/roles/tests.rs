@@ -5,7 +5,7 @@ use crate::sample::Sample;
 use crate::scope::Scope;
 use crate::steps::types::StepNote;
 use crate::steps::{StepOptions, step_table};
-use longpole_trace::{Ns, Trace};
+use longpole_trace::{Ns, PythonFrame, Tid, Trace};
 
 /// An operator: name, shapes (none if empty), its kernels, and the path of its module (none if empty, `*` for the layer's number).
 type Item = (&'static str, &'static str, &'static [&'static str], &'static str);
@@ -68,8 +68,10 @@ fn table(trace: &Trace) -> StepTable {
     table
 }
 
+type Roles = Vec<(String, RoleSource)>;
+
 /// Roles of the layers' rows, in order, and those of the others.
-fn roles(table: &StepTable) -> (Vec<(String, RoleSource)>, Vec<(String, RoleSource)>) {
+fn roles(table: &StepTable) -> (Roles, Roles) {
     let group = table.groups.first().unwrap();
     assert!(group.layers.is_some(), "the layers are found");
     let rows = group.rows.iter().map(|row| (row.part, (row.role.clone(), row.role_from)));
@@ -268,6 +270,62 @@ fn hostile_names_and_shapes_give_no_nonsense() {
             let (layer, _) = roles(&table(&trace([EMBEDDING, &layer, HEAD])));
             assert!(!names(&layer).contains(&"qkv_proj"), "{op} {text}");
         }
+    }
+}
+
+/// A trace with a frame around each of the nine operators of a layer, by the layer's number and the operator's, and one around the layer.
+fn with_frames(frame: impl Fn(usize, usize) -> String, layer_frame: impl Fn(usize) -> String) -> Trace {
+    let mut sample = Sample::new();
+    let process = sample.builder.process(0, 100);
+    let thread = sample.builder.thread(process, Tid::Number(1));
+    add_steps(&mut sample, "decode", 1, [EMBEDDING, FUSED, HEAD], 0);
+    for layer in 0..LAYERS {
+        let begin = (EMBEDDING.len() + layer * FUSED.len()) as i64 * 100;
+        let mut push = |name: &str, start, dur| {
+            let name = sample.builder.trace_mut().strings.intern(name);
+            sample.builder.push_frame(PythonFrame { name, thread, start: Ns(start), dur: Ns(dur) });
+        };
+        push(&layer_frame(layer), begin, FUSED.len() as i64 * 100);
+        for op in 0..FUSED.len() {
+            push(&frame(layer, op), begin + op as i64 * 100 + 1, 98);
+        }
+    }
+    sample.finish()
+}
+
+#[test]
+fn classes_of_modules_are_numbered_within_the_layer() {
+    let norms = |layer: usize, op: usize| match op {
+        4 | 6 => format!("nn.Module: Norm_{}", 2 * layer + op / 2),
+        3 => "model.py(7): residual".to_owned(),
+        _ => "model.py(9): forward".to_owned(),
+    };
+    let (layer, _) = roles(&table(&with_frames(norms, |layer| format!("nn.Module: Block_{layer}"))));
+    let want = [
+        "qkv_proj",
+        "attention",
+        "attention",
+        "o_proj",
+        "o_proj",
+        "residual_add #1",
+        "Norm #1",
+        "gate_up_proj",
+        "Norm #2",
+        "down_proj",
+        "residual_add #2",
+    ];
+    assert_eq!(names(&layer), want);
+    assert_eq!(source(&layer, "Norm #2"), RoleSource::Module);
+}
+
+#[test]
+fn hostile_frames_give_short_roles() {
+    let long = |layer: usize, op: usize| format!("nn.Module: {}{layer}{op}", "\u{1d4df}".repeat(1_000 + op));
+    let odd = |_: usize, op: usize| ["nn.Module: ", "nn.Module: _", "x.py(: f", "): ", "\u{0}"][op % 5].to_owned();
+    for trace in [with_frames(long, |_| "nn.Module: A_0".to_owned()), with_frames(odd, |_| String::new())] {
+        let (layer, _) = roles(&table(&trace));
+        assert!(layer.iter().all(|(role, _)| role.len() < 200), "{layer:?}");
+        assert!(names(&layer).contains(&"qkv_proj"));
     }
 }
 
