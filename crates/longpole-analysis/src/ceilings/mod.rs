@@ -18,7 +18,7 @@ use longpole_trace::{ActivityId, DeviceId, Interval, IntervalSet, Ns, Trace};
 
 pub(crate) use chains::{all_runs, fusable};
 pub(crate) use floors::{AtFloor, above_floor};
-pub(crate) use replay::{Replay, replay};
+pub(crate) use replay::{Replay, replay_marked};
 use replay::{extents, graph_gap, is_replayable, removed};
 pub use types::{CeilingKind, CeilingRow, CeilingSubject, CeilingTable};
 
@@ -101,7 +101,8 @@ impl Finder<'_, '_> {
             let subject = || CeilingSubject::Role { group: group_at as u32, row: row_at as u32, role: row.role.clone() };
             let exclusive: Ns = time_alone.iter().map(|(_, set)| set.total()).sum();
             if let (Some(floor), Some(peaks)) = (floor, self.peaks) {
-                let known = if floor.unknown > Ns::ZERO { format!(" ({} of it without a floor)", time(floor.unknown)) } else { String::new() };
+                let known =
+                    if floor.unknown > Ns::ZERO { format!(" ({} of it without a floor)", time(floor.unknown)) } else { String::new() };
                 let basis = format!("takes {}{known} and must take {} on {}", time(floor.taken), time(floor.floor), peaks.name);
                 self.add(subject(), floor.kind, floor.above.min(exclusive), Some(group.steps.len()), time_alone.clone(), basis);
             }
@@ -129,9 +130,10 @@ impl Finder<'_, '_> {
                     members.iter().for_each(|id| is_member[id.index()] = true);
                     let bytes = chains::bytes(members, calls, call_of).filter(|_| self.peaks.is_some());
                     let chain = &mut chained[chain];
-                    chain.bytes = chain.bytes.zip(bytes).map(|((now, fused), bytes)| {
-                        (now.saturating_add(bytes.now), fused.saturating_add(bytes.fused))
-                    });
+                    chain.bytes = chain
+                        .bytes
+                        .zip(bytes)
+                        .map(|((now, fused), bytes)| (now.saturating_add(bytes.now), fused.saturating_add(bytes.fused)));
                     chain.runs.push((chains::extent(trace, members), chains::least_time(trace, members, bytes, self.peaks)));
                 }
             }

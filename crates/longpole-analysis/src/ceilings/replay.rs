@@ -1,12 +1,14 @@
 //! What replaying steps from a device graph can win: the idle time inside steps that a graph has no place for.
 
-use longpole_trace::{DeviceId, Interval, IntervalSet, Ns};
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
+use longpole_trace::{ActivityId, DeviceId, Interval, IntervalSet, Ns};
 
 use super::clipped;
 use crate::idle::{IdleCause, IdlePiece, idle_pieces};
 use crate::index::TraceIndex;
 use crate::scope::Scope;
-use crate::steps::{FoundBy, StepGroup, StepOptions, step_table};
+use crate::steps::{FoundBy, StepGroup};
 
 /// Pieces of idle time inside graph launches from which on the gap that a graph leaves between two kernels is known.
 const PIECES_TO_KNOW: usize = 32;
@@ -57,18 +59,44 @@ pub(crate) struct Replay {
     pub(crate) steps: u64,
 }
 
-/// What replaying all steps of a scope wins; absent when it has none that could be.
-pub(crate) fn replay(index: &TraceIndex<'_>, scope: &Scope) -> Option<Replay> {
-    let (steps, idle) =
-        rayon::join(|| step_table(index, scope, &StepOptions::default()), || idle_pieces(index, scope));
+/// What replaying marked steps wins, without looking for steps in the order of kernels. Given are the steps of each rank, by position, in order
+/// of time and apart from each other. Absent when fewer than two of them launched anything.
+pub(crate) fn replay_marked(index: &TraceIndex<'_>, scope: &Scope, steps: &[(usize, Vec<Interval>)]) -> Option<Replay> {
+    let trace = index.trace();
+    let activities = &trace.activities;
+    let mut list_of_rank = vec![None; trace.ranks.len()];
+    for (list, (rank, _)) in steps.iter().enumerate() {
+        if let Some(of_rank) = list_of_rank.get_mut(*rank) {
+            *of_rank = Some(list);
+        }
+    }
+    // Device extent of each step, by device, rank's list and step.
+    let mut extents: HashMap<(DeviceId, u32, u32), Interval, FixedState> = HashMap::default();
+    for row in 0..activities.len() {
+        let id = ActivityId::from_index(row);
+        let Some(call) = index.links().call(id).filter(|_| scope.includes_activity(index, id)) else { continue };
+        let (thread, at) = (trace.api_calls.thread[call.index()], trace.api_calls.start[call.index()]);
+        let rank = trace.thread_rank(thread) as usize;
+        let Some(list) = list_of_rank.get(rank).copied().flatten() else { continue };
+        let of_rank = &steps[list].1;
+        let before = of_rank.partition_point(|step| step.start <= at);
+        let Some(step) = before.checked_sub(1).filter(|&step| at < of_rank[step].end) else { continue };
+        let device = trace.lanes[activities.lane[row].index()].device;
+        let own = Interval { start: activities.start[row], end: activities.end(row) };
+        let extent = extents.entry((device, list as u32, step as u32)).or_insert(own);
+        *extent = Interval { start: extent.start.min(own.start), end: extent.end.max(own.end) };
+    }
+    let number = extents.keys().map(|&(_, list, step)| (list, step)).collect::<HashSet<_, FixedState>>().len() as u64;
+    if number < 2 {
+        return None;
+    }
+    let idle = idle_pieces(index, scope);
     let gap = graph_gap(&idle);
-    let mut replay = Replay { win_ns: Ns::ZERO, steps: 0 };
+    let mut win_ns = Ns::ZERO;
     for of_device in idle.chunk_by(|a, b| a.device == b.device) {
         let device = of_device[0].device;
-        let groups = || steps.groups.iter().filter(|group| group.device == device && is_replayable(group));
-        let inside = groups().flat_map(|group| &group.steps).map(|step| Interval { start: step.start, end: step.end });
-        replay.win_ns += clipped(&removed(of_device, device, gap), &IntervalSet::from_unsorted(inside.collect())).total();
-        replay.steps += groups().map(|group| group.steps.len() as u64).sum::<u64>();
+        let inside = extents.iter().filter(|((on, _, _), _)| *on == device).map(|(_, extent)| *extent);
+        win_ns += clipped(&removed(of_device, device, gap), &IntervalSet::from_unsorted(inside.collect())).total();
     }
-    (replay.steps > 0).then_some(replay)
+    Some(Replay { win_ns, steps: number })
 }

@@ -4,10 +4,10 @@ use longpole_trace::Ns;
 
 use super::thresholds::{STARVED_LISTED, STARVED_SHARE};
 use super::{Facts, Found, SmellKind, Stage};
-use crate::ceilings::{CeilingKind, Replay, replay};
+use crate::ceilings::{CeilingKind, Replay, replay_marked};
 use crate::phrases::{counted, fraction, percent, time};
 use crate::ranges::{RangeRow, is_users};
-use crate::step_choice::{Instance, median, median_length};
+use crate::step_choice::{Instance, Steps, median, median_length};
 
 pub(super) const HOST_BOUND: SmellKind = SmellKind {
     code: "host_bound",
@@ -18,7 +18,7 @@ pub(super) const HOST_BOUND: SmellKind = SmellKind {
                 {STARVED_SHARE}. A cold first step is left out (cold_first_step has it). A graph replay whose kernels were all launched at once is not host-bound, however short they are. Recording slows the \
                 host (1.2 to 3 times in our own measurements of decoding): with --unprofiled-step-ms the idle time that is left without the profiler decides.",
     ceiling: "idle time inside steps that a graph replay has no place for (dispatch, Python, code outside operators, memory management, launch latency), \
-              where steps occur more than once, are not replayed yet, and hold half of the idle time in which the next work was not launched yet; otherwise all of the latter, \
+              where a range that repeats stands for a step, device work is not replayed already, and the steps hold half of the idle time in which the next work was not launched yet; otherwise all of the latter, \
               inside the device span. With --unprofiled-step-ms the part of it that is left without the profiler",
     fix: "CUDA or HIP graphs (torch.compile(mode=\"reduce-overhead\") or torch.cuda.graph) for steps of fixed shape; torch.compile to fuse; larger batches; \
           fewer, larger operators; less Python per step.",
@@ -39,9 +39,9 @@ fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
     let calibrated = if plain.is_some() { format!(" ({} without the profiler)", percent(starved, span)?) } else { String::new() };
     let without_first = facts.steps.as_ref().filter(|_| pace.is_without_first);
     let without_first = without_first.map_or_else(String::new, |steps| format!(", the cold first {} left out", facts.clip(&steps.name)));
-    let replay = replay(facts.tables.index, facts.tables.scope);
     let is_replayed = facts.evidence.replays.device_ns.get() > facts.busy.get() / 2;
-    let of_steps = replay.filter(|_| !is_replayed).map(|replay| (replay, replay.win_ns.get() >= pace.starved.get() / 2));
+    let replay = if is_replayed { None } else { replay(facts) };
+    let of_steps = replay.map(|replay| (replay, replay.win_ns.get() >= pace.starved.get() / 2));
     let (ceiling, fix) = match of_steps {
         Some((Replay { win_ns, steps }, false)) => {
             let fix = format!(
@@ -103,6 +103,16 @@ fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
         .fact("kernels_per_call", typical.as_ref().map(|typical| typical.kernels))
         .leading(STARVED_SHARE.is_met(starved, span)),
     )
+}
+
+/// What replaying the steps wins, the cold first ones left out.
+fn replay(facts: &Facts<'_, '_>) -> Option<Replay> {
+    let steps = facts.steps.as_ref()?;
+    let warm = steps.by_rank.iter().map(|(rank, instances)| {
+        let cold = usize::from(Steps::cold_first(instances, &facts.evidence.profiler).is_some());
+        (*rank, instances[cold..].iter().map(|&(_, interval)| interval).collect())
+    });
+    replay_marked(facts.tables.index, facts.tables.scope, &warm.collect::<Vec<_>>())
 }
 
 /// What keeps the host out of a step.

@@ -2,9 +2,9 @@
 
 use longpole_trace::{ActivityId, Ns};
 
+use super::facts::Work;
 use super::operators::is_listed_elsewhere;
 use super::thresholds::{KERNEL_SHARE, MANY_KERNELS, SMALL_KERNEL, SMALL_SHARE};
-use super::facts::Work;
 use super::{Ceiling, Facts, Found, SmellKind, Stage};
 use crate::ceilings::{AtFloor, CeilingKind, all_runs, fusable};
 use crate::families::Family;

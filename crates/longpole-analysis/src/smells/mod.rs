@@ -277,9 +277,10 @@ pub(crate) fn suspects(facts: &Facts<'_, '_>) -> Suspects {
     let leader = leader.map(|first| {
         let is_device_work = |kind: &SmellKind| matches!(kind.stage, Stage::ManyKernels | Stage::Operator | Stage::Kernel);
         let is_modelled = |found: &Found| found.ceiling.is_some_and(|ceiling| ceiling.kind != CeilingKind::WorkFree);
-        let better = found.iter().enumerate().filter(|(_, (kind, other))| {
-            other.leads && is_device_work(kind) && is_modelled(other) && win(other) > win(&found[first].1)
-        });
+        let better = found
+            .iter()
+            .enumerate()
+            .filter(|(_, (kind, other))| other.leads && is_device_work(kind) && is_modelled(other) && win(other) > win(&found[first].1));
         let best = better.max_by_key(|(at, (_, other))| (win(other), std::cmp::Reverse(*at))).map(|(at, _)| at);
         best.filter(|_| is_device_work(found[first].0)).unwrap_or(first)
     });

@@ -1,8 +1,9 @@
 //! Hand-made results, hostile names included.
 
 use longpole_analysis::{
-    Calibration, Ceiling, CeilingKind, DeviceTotals, Fact, FactValue, Family, FamilyRow, Hardware, HardwareDevice, HostClock, KernelOwner, KernelRow,
-    MemoryRow, MemoryTable, NextExperiment, OpRow, OpRowKind, OpTable, Question, RangeRow, Report, ScopeSpec, Smell, Totals, Triage,
+    Calibration, Ceiling, CeilingKind, DeviceTotals, Fact, FactValue, Family, FamilyRow, Hardware, HardwareDevice, HostClock, KernelOwner,
+    KernelRow, MemoryRow, MemoryTable, NextExperiment, OpRow, OpRowKind, OpTable, Question, RangeRow, Report, ScopeSpec, Smell, Totals,
+    Triage,
 };
 use longpole_report::{Header, Source, Trust};
 use longpole_trace::{ActivityKind, DeviceId, MemoryPlace, Ns, ProblemCode, Problems, RankInfo, Trace, TraceBuilder};
