@@ -1,6 +1,6 @@
 //! What fusing neighbours can win: kernels that follow each other on a stream and could be one.
 
-use longpole_trace::{ActivityId, ActivityKind, DeviceId, Interval, IntervalSet, Ns, Trace};
+use longpole_trace::{ActivityId, ActivityKind, Interval, Ns, Trace};
 
 use crate::families::{Family, FamilyOfName};
 use crate::roofline::{CallWork, NO_CALL, Peaks};
@@ -86,17 +86,27 @@ pub(super) fn extent(trace: &Trace, run: &[ActivityId]) -> Interval {
     Interval { start, end: end.max(start) }
 }
 
-/// What fusing all runs of some kernels wins at most, summed over devices: their time with nothing else running, less the least time of
-/// what takes their place. Gaps between them are not counted. Also how many runs there are, and of how many kernels.
+/// All runs of some kernels, in or out of steps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AllRuns {
+    /// Which activities are in a run, by row.
+    pub(crate) is_member: Vec<bool>,
+    /// How many runs there are.
+    pub(crate) runs: u64,
+    /// Of how many kernels.
+    pub(crate) kernels: u64,
+    /// The least time of what takes their place.
+    pub(crate) least_ns: Ns,
+}
+
+/// Finds all runs of the kernels in a mask.
 pub(crate) fn all_runs(trace: &Trace, is_chained: &[bool]) -> AllRuns {
     let activities = &trace.activities;
     let mut of_lane: Vec<Vec<ActivityId>> = vec![Vec::new(); trace.lanes.len()];
     for row in 0..activities.len() {
         of_lane[activities.lane[row].index()].push(ActivityId::from_index(row));
     }
-    let mut owner_of = vec![super::alone::NO_OWNER; activities.len()];
-    let mut found = AllRuns::default();
-    let mut least = Ns::ZERO;
+    let mut found = AllRuns { is_member: vec![false; activities.len()], ..AllRuns::default() };
     for order in &mut of_lane {
         if !order.is_sorted_by_key(|id| activities.start[id.index()]) {
             order.sort_by_key(|id| activities.start[id.index()]);
@@ -104,19 +114,11 @@ pub(crate) fn all_runs(trace: &Trace, is_chained: &[bool]) -> AllRuns {
         for run in runs(trace, order, |id| is_chained[id.index()]) {
             found.runs += 1;
             found.kernels += run.len() as u64;
-            least += least_time(trace, &order[run.clone()], None, None);
-            order[run].iter().for_each(|id| owner_of[id.index()] = 0);
+            found.least_ns += least_time(trace, &order[run.clone()], None, None);
+            for id in &order[run] {
+                found.is_member[id.index()] = true;
+            }
         }
     }
-    let alone: Ns = super::alone::alone(trace, &owner_of, 1).iter().flatten().map(|(_, set): &(DeviceId, IntervalSet)| set.total()).sum();
-    found.win_ns = (alone - least).max(Ns::ZERO);
     found
-}
-
-/// What fusing all runs wins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct AllRuns {
-    pub(crate) win_ns: Ns,
-    pub(crate) runs: u64,
-    pub(crate) kernels: u64,
 }

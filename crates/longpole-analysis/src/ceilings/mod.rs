@@ -127,7 +127,9 @@ impl Finder<'_, '_> {
                         chained.push(Chain { rows: places.to_vec(), runs: Vec::new(), bytes: Some((0, 0)) });
                         chained.len() - 1
                     });
-                    members.iter().for_each(|id| is_member[id.index()] = true);
+                    for id in members {
+                        is_member[id.index()] = true;
+                    }
                     let bytes = chains::bytes(members, calls, call_of).filter(|_| self.peaks.is_some());
                     let chain = &mut chained[chain];
                     chain.bytes = chain

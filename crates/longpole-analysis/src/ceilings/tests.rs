@@ -47,7 +47,7 @@ fn three_steps() -> Trace {
     sample.finish()
 }
 
-fn row<'t>(table: &'t CeilingTable, kind: CeilingKind, is_it: impl Fn(&CeilingSubject) -> bool) -> &'t CeilingRow {
+fn row(table: &CeilingTable, kind: CeilingKind, is_it: impl Fn(&CeilingSubject) -> bool) -> &CeilingRow {
     table.rows.iter().find(|row| row.kind == kind && is_it(&row.subject)).unwrap_or_else(|| panic!("{kind:?} in {:#?}", table.rows))
 }
 

@@ -1,12 +1,14 @@
 //! The work of single operator calls: what [`super::roofline`] adds up over calls of one kind, kept apart by call.
 
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use longpole_trace::{ActivityId, Ns};
 
 use super::collect::{Collector, Key};
 use super::peaks::Peaks;
 use super::table::peak_by_name;
 use super::work::{Floor, Roof, Work};
-use crate::index::TraceIndex;
+use crate::index::{NodeId, TraceIndex};
 
 /// One operator call that launched device work itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +55,7 @@ pub(crate) fn call_works(index: &TraceIndex<'_>, peaks: Option<&Peaks>, holds: i
     let mut calls: Vec<CallWork> = Vec::new();
     let mut call_of = vec![NO_CALL; trace.activities.len()];
     // A call has at most two entries: its own work, and what stands apart. The work that stands apart has no floor.
-    let mut of_node = vec![[NO_CALL; 2]; index.tree().len()];
+    let mut of_node: HashMap<NodeId, [u32; 2], FixedState> = HashMap::default();
     for (row, group) in placed {
         let Some(node) = index.links().owner_node(ActivityId(row)) else { continue };
         let side = match collected.groups[group as usize].key {
@@ -61,7 +63,7 @@ pub(crate) fn call_works(index: &TraceIndex<'_>, peaks: Option<&Peaks>, holds: i
             Key::Apart(..) => 1,
             Key::NoOperator(_) => continue,
         };
-        let slot = &mut of_node[node.index()][side];
+        let slot = &mut of_node.entry(node).or_insert([NO_CALL; 2])[side];
         if *slot == NO_CALL {
             let (work, floor) = of_group[group as usize];
             *slot = calls.len() as u32;

@@ -4,7 +4,7 @@ use longpole_trace::{ActivityId, Ns};
 
 use super::facts::Work;
 use super::operators::is_listed_elsewhere;
-use super::thresholds::{KERNEL_SHARE, MANY_KERNELS, SMALL_KERNEL, SMALL_SHARE};
+use super::thresholds::{KERNEL_SHARE, MANY_KERNELS, SMALL_KERNEL, SMALL_SHARE, STARVED_SHARE};
 use super::{Ceiling, Facts, Found, SmellKind, Stage};
 use crate::ceilings::{AtFloor, CeilingKind, all_runs, fusable};
 use crate::families::Family;
@@ -16,7 +16,7 @@ pub(super) const MANY_TINY_KERNELS: SmellKind = SmellKind {
     stage: Stage::ManyKernels,
     lead_in: "fuse kernels: ",
     meaning: "Device time goes into a great many short kernels: each starts, drains and reads its inputs again.",
-    detection: "At least {MANY_KERNELS} kernels, and those under {SMALL_KERNEL} take {SMALL_SHARE} of kernel time.",
+    detection: "At least {MANY_KERNELS} kernels, and those under {SMALL_KERNEL} take {SMALL_SHARE} of kernel time. It leads where some of them follow each other and fuse.",
     ceiling: "runs of kernels under the limit that follow each other on a stream and fuse (elementwise, copies and casts, norms, reductions): their time with nothing else \
               running on the device, less the shortest kernel of each run",
     fix: "Fuse neighbours: torch.compile, fused norms, rotary embeddings and activations, a larger batch.",
@@ -77,6 +77,7 @@ fn many_tiny_kernels(facts: &Facts<'_, '_>) -> Option<Found> {
         *is_chained = *is_chained && is_small(row) && facts.tables.scope.includes_activity(index, ActivityId::from_index(row));
     }
     let chains = all_runs(trace, &is_chained);
+    let fused = (facts.work(|row, _| chains.is_member[row]).alone - chains.least_ns).max(Ns::ZERO);
     let summary = format!(
         "{}{launched}, median {}; those under 5 us take {} of kernel time, the GPU is busy {}",
         counted(totals.kernels, "kernel"),
@@ -88,7 +89,7 @@ fn many_tiny_kernels(facts: &Facts<'_, '_>) -> Option<Found> {
     Some(
         Found::new(family.unwrap_or("small kernels"), summary, next)
             .covering(facts.device_share(small.total))
-            .at_most(facts.device_ceiling(CeilingKind::Fused, chains.win_ns.min(small.alone)))
+            .at_most(facts.device_ceiling(CeilingKind::Fused, fused.min(small.alone)))
             .fact("kernels", totals.kernels)
             .fact("small_kernels", evidence.small_kernels)
             .fact("small_kernels_ns", evidence.small_kernels_ns)
@@ -100,7 +101,8 @@ fn many_tiny_kernels(facts: &Facts<'_, '_>) -> Option<Found> {
             .fact("graph_replays", replays.launches)
             .fact("graph_replay_activities", replays.activities)
             .fact("graph_replay_kernels", replays.kernels)
-            .leading(true),
+            // Where no two of them follow each other, fusing is no experiment.
+            .leading(fused > Ns::ZERO),
     )
 }
 
@@ -171,7 +173,10 @@ fn top_family(facts: &Facts<'_, '_>) -> Option<Found> {
         facts.clip_kernel(&kernel.short_name),
         time(kernel.cuda_ns)
     );
-    let (work, ceiling, floor) = kernel_ceiling(facts, kernel);
+    // It is not shown unless nothing else leads: then its floor is not worth the time.
+    let leads_not =
+        facts.plain.is_none() && facts.tables.totals.host_ops > 0 && STARVED_SHARE.is_met(facts.host_pace.starved, facts.host_pace.span);
+    let (work, ceiling, floor) = if leads_not { (Work::default(), None, None) } else { kernel_ceiling(facts, kernel) };
     Some(
         Found::new(
             family.family.name(),
