@@ -45,7 +45,7 @@ fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
     let (ceiling, fix) = match of_steps {
         Some((Replay { win_ns, steps }, false)) => {
             let fix = format!(
-                "most of that is outside the {}, where {} save at most {}: see what the host does before and between them",
+                "most of that is outside the {}, where {} save at most {}: do the work between them less often or beside them",
                 counted(steps, "step"),
                 facts.graphs(),
                 time(win_ns)
