@@ -3,6 +3,7 @@
 //! Every analysis takes a [`TraceIndex`] and a [`Scope`] and returns plain data: no text layout, no files, no knowledge of
 //! where the trace came from. To add one, add a file here with its result types and one function, and re-export them.
 
+mod ceilings;
 mod collectives;
 mod families;
 mod host_pace;
@@ -30,6 +31,7 @@ mod totals;
 mod triage;
 mod vendor;
 
+pub use ceilings::{CeilingKind, CeilingRow, CeilingSubject, CeilingTable, ceilings};
 pub use collectives::{
     Cause, CauseKind, CollectiveEntry, CollectiveGroup, CollectiveKind, CollectiveKindRow, HostCause, MatchedBy, MatchedCollective,
     RankClock, RankReport, RankRow, StartUp, Straggler, WORTH_NS, rank_report,

@@ -83,7 +83,10 @@ impl<'a, 't> Tally<'a, 't> {
     }
 
     fn end_frame(&mut self, run: &Run) {
-        self.frames.entry(run.state).or_default().add(run.frame_start, run.end);
+        // Pieces hold the frames.
+        if self.pieces.is_none() {
+            self.frames.entry(run.state).or_default().add(run.frame_start, run.end);
+        }
         let device = self.gaps.devices[self.device(run.gap)].device;
         if let Some(pieces) = &mut self.pieces {
             let (cause, frame) = run.state;

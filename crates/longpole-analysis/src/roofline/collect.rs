@@ -53,6 +53,8 @@ pub(super) struct Collector<'a, 't> {
     outer: HashMap<NodeId, WorkFamily, FixedState>,
     pub(super) busy_ns: Ns,
     pub(super) covered_ns: Ns,
+    /// Row and group of each activity, in order of start, when asked for.
+    pub(super) placed: Option<Vec<(u32, u32)>>,
 }
 
 impl<'a, 't> Collector<'a, 't> {
@@ -67,13 +69,20 @@ impl<'a, 't> Collector<'a, 't> {
             outer: HashMap::with_hasher(FixedState::default()),
             busy_ns: Ns::ZERO,
             covered_ns: Ns::ZERO,
+            placed: None,
         }
     }
 
-    pub(super) fn run(mut self, scope: &Scope) -> Self {
+    pub(super) fn run(self, scope: &Scope) -> Self {
+        let index = self.index;
+        self.run_on(|row| scope.includes_activity(index, ActivityId(row)))
+    }
+
+    /// The same over the activities for which a condition on their row holds.
+    pub(super) fn run_on(mut self, holds: impl Fn(u32) -> bool) -> Self {
         let trace = self.index.trace();
         let activities = &trace.activities;
-        let inside = |&row: &u32| scope.includes_activity(self.index, ActivityId(row));
+        let inside = |&row: &u32| holds(row);
         let mut by_start: Vec<u32> = (0..activities.len() as u32).filter(inside).collect();
         by_start.sort_by_key(|&row| activities.start[row as usize]);
         self.find_outer(&by_start);
@@ -83,6 +92,9 @@ impl<'a, 't> Collector<'a, 't> {
         let (mut busy, mut covered) = (vec![Ns::MIN; trace.devices.len()], vec![Ns::MIN; trace.devices.len()]);
         for row in by_start.into_iter().map(|row| row as usize) {
             let at = self.group_of(row, &mut families);
+            if let Some(placed) = &mut self.placed {
+                placed.push((row as u32, at));
+            }
             let (start, end) = (activities.start[row], activities.end(row));
             let device = trace.lanes[activities.lane[row].index()].device;
             let group = &mut self.groups[at as usize];

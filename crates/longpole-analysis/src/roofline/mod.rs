@@ -7,6 +7,7 @@
 //! A row is an operator that launched device work itself: `aten::linear` launches through `aten::addmm`, so the latter has the row, and no
 //! time or work is counted twice. To add an operator, add its name to the table in `formulas`.
 
+mod calls;
 mod collect;
 mod dtype;
 mod formulas;
@@ -18,6 +19,7 @@ mod table;
 mod tests;
 mod work;
 
+pub(crate) use calls::{CallWork, NO_CALL, call_works};
 pub use dtype::Dtype;
 pub use formulas::{WorkFamily, gemm_work};
 pub use op_work::OpWork;

@@ -275,7 +275,7 @@ fn row(trace: &Trace, group: &Group, peaks: Option<&Peaks>) -> RooflineRow {
 }
 
 /// The peak of an fp32 matrix product whose kernel says that it does not use TF32: the trace does not record whether that was allowed.
-fn peak_by_name(work: Work, kernel: Option<&str>) -> Option<PeakKind> {
+pub(super) fn peak_by_name(work: Work, kernel: Option<&str>) -> Option<PeakKind> {
     let name = kernel.filter(|_| work.engine == Engine::Tensor && work.dtype == Dtype::F32)?;
     let says = |part: &str| name.contains(part);
     ((says("sgemm") || says("simt") || says("ffma")) && !says("tf32") && !says("1688")).then_some(PeakKind::Fp32)

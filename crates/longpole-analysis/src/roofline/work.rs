@@ -25,6 +25,8 @@ pub struct Work {
     pub bytes: u64,
     /// The most it can be, where the trace leaves it open (how many different rows an embedding looked up, ...).
     pub bytes_most: Option<u64>,
+    /// The part of the bytes that is written, where the formula tells it apart (elementwise arithmetic, copies, fills).
+    pub bytes_written: Option<u64>,
     /// The type the arithmetic is done on.
     pub dtype: Dtype,
     /// Which units do it.
@@ -134,6 +136,7 @@ pub(super) struct Tally {
     flops_most: Option<u128>,
     bytes: u128,
     bytes_most: u128,
+    bytes_written: Option<u128>,
 }
 
 /// A product that cannot overflow unnoticed.
@@ -143,7 +146,7 @@ pub(super) fn product(factors: &[u64]) -> Result<u128, UnknownWork> {
 
 impl Tally {
     pub(super) fn new(dtype: Dtype, engine: Engine) -> Self {
-        Self { dtype, engine, flops: 0, flops_most: None, bytes: 0, bytes_most: 0 }
+        Self { dtype, engine, flops: 0, flops_most: None, bytes: 0, bytes_most: 0, bytes_written: None }
     }
 
     pub(super) fn flops(mut self, flops: u128) -> Self {
@@ -163,6 +166,12 @@ impl Tally {
         self
     }
 
+    /// Bytes that are written.
+    pub(super) fn written(mut self, bytes: u128) -> Self {
+        self.bytes_written = Some(self.bytes_written.unwrap_or_default().saturating_add(bytes));
+        self.bytes(bytes)
+    }
+
     /// Bytes of which only the bounds are known.
     pub(super) fn bytes_between(mut self, least: u128, most: u128) -> Self {
         self.bytes = self.bytes.saturating_add(least);
@@ -175,6 +184,7 @@ impl Tally {
         let (flops, bytes) = (narrow(self.flops)?, narrow(self.bytes)?);
         let flops_most = self.flops_most.map(narrow).transpose()?.filter(|&most| most > flops);
         let bytes_most = Some(narrow(self.bytes_most)?).filter(|&most| most > bytes);
-        Ok(Work { flops, flops_most, bytes, bytes_most, dtype: self.dtype, engine: self.engine })
+        let bytes_written = self.bytes_written.map(narrow).transpose()?;
+        Ok(Work { flops, flops_most, bytes, bytes_most, bytes_written, dtype: self.dtype, engine: self.engine })
     }
 }

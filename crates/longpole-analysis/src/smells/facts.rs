@@ -3,6 +3,7 @@
 use longpole_trace::{ActivityId, Interval, IntervalSet, Ns, StrId, ThreadId, Trace};
 
 use super::{Ceiling, Evidence};
+use crate::ceilings::{AtFloor, CeilingKind, above_floor};
 use crate::host_pace::HostPace;
 use crate::index::Owner;
 use crate::phrases::{percent, percent_of};
@@ -137,16 +138,16 @@ impl<'a, 't> Facts<'a, 't> {
         share_of(time, self.wall, parts)
     }
 
-    fn ceiling(&self, time: Ns, parts: usize) -> Option<Ceiling> {
+    fn ceiling(&self, kind: CeilingKind, time: Ns, parts: usize) -> Option<Ceiling> {
         let win_fraction = self.share(time, parts)?;
-        Some(Ceiling { win_ns: Ns(time.get() / parts.max(1) as i64).min(self.wall), win_fraction, is_calibrated: false })
+        Some(Ceiling { win_ns: Ns(time.get() / parts.max(1) as i64).min(self.wall), win_fraction, is_calibrated: false, kind })
     }
 
     /// The same of the wall without the profiler, where that is known.
-    fn plain_ceiling(&self, time: Ns, parts: usize) -> Option<Ceiling> {
-        let Some(plain) = self.plain else { return self.ceiling(time, parts) };
+    fn plain_ceiling(&self, kind: CeilingKind, time: Ns, parts: usize) -> Option<Ceiling> {
+        let Some(plain) = self.plain else { return self.ceiling(kind, time, parts) };
         let win_fraction = share_of(time, plain.wall, parts)?;
-        Some(Ceiling { win_ns: Ns(time.get() / parts.max(1) as i64).min(plain.wall), win_fraction, is_calibrated: true })
+        Some(Ceiling { win_ns: Ns(time.get() / parts.max(1) as i64).min(plain.wall), win_fraction, is_calibrated: true, kind })
     }
 
     /// The share of the wall that device time covers, the mean over devices.
@@ -160,29 +161,40 @@ impl<'a, 't> Facts<'a, 't> {
     }
 
     /// At most this device work can be won, the mean over devices.
-    pub(crate) fn device_ceiling(&self, time: Ns) -> Option<Ceiling> {
-        self.plain_ceiling(time, self.tables.totals.devices.len())
+    pub(crate) fn device_ceiling(&self, kind: CeilingKind, time: Ns) -> Option<Ceiling> {
+        self.plain_ceiling(kind, time, self.tables.totals.devices.len())
     }
 
     /// At most this can be won of a part of the totals: that of the device with most of it.
     pub(crate) fn worst_device_ceiling(&self, part: impl Fn(&DeviceTotals) -> Ns) -> Option<Ceiling> {
-        self.plain_ceiling(self.tables.totals.devices.iter().map(part).max()?, 1)
+        self.plain_ceiling(CeilingKind::WorkFree, self.tables.totals.devices.iter().map(part).max()?, 1)
     }
 
     /// At most this idle time of devices can be won, the mean over devices: what is left of it without the profiler.
-    pub(crate) fn idle_ceiling(&self, time: Ns) -> Option<Ceiling> {
-        self.device_ceiling(self.plain.map_or(time, |plain| plain.left(time)))
+    pub(crate) fn idle_ceiling(&self, kind: CeilingKind, time: Ns) -> Option<Ceiling> {
+        self.device_ceiling(kind, self.plain.map_or(time, |plain| plain.left(time)))
     }
 
     /// At most this host time can be won once, the mean over ranks.
     pub(crate) fn host_ceiling(&self, time: Ns) -> Option<Ceiling> {
-        self.ceiling(time, self.ranks)
+        self.ceiling(CeilingKind::HostTimeGone, time, self.ranks)
     }
 
     /// At most this host time can be won in steps, the mean over ranks: no more than the devices idle without the profiler.
     pub(crate) fn steady_host_ceiling(&self, time: Ns) -> Option<Ceiling> {
         let of_all = self.plain.map(|plain| Ns(plain.idle.get().saturating_mul(self.ranks.max(1) as i64)));
-        self.plain_ceiling(of_all.map_or(time, |idle| time.min(idle)), self.ranks)
+        self.plain_ceiling(CeilingKind::HostTimeGone, of_all.map_or(time, |idle| time.min(idle)), self.ranks)
+    }
+
+    /// At most this is won of device work: at its floor, where that is known for most of it; else all that nothing else runs beside.
+    /// What was known of the floor comes with it.
+    pub(crate) fn work_ceiling(&self, work: Work, holds: impl Fn(usize) -> bool) -> (Option<Ceiling>, Option<AtFloor>) {
+        let floor = above_floor(self.tables.index, self.tables.scope, holds).filter(|floor| floor.unknown.get() <= floor.taken.get() / 2);
+        let ceiling = match floor {
+            Some(floor) => self.device_ceiling(floor.kind, floor.above.min(work.alone)),
+            None => self.device_ceiling(CeilingKind::WorkFree, work.alone),
+        };
+        (ceiling, floor)
     }
 
     /// How busy devices are in their span, for a sentence. Of a step that was timed without the profiler it is known that this is not all.

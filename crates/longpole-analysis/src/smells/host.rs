@@ -4,9 +4,10 @@ use longpole_trace::Ns;
 
 use super::thresholds::{STARVED_LISTED, STARVED_SHARE};
 use super::{Facts, Found, SmellKind, Stage};
+use crate::ceilings::{CeilingKind, Replay, replay_marked};
 use crate::phrases::{counted, fraction, percent, time};
 use crate::ranges::{RangeRow, is_users};
-use crate::step_choice::{Instance, median, median_length};
+use crate::step_choice::{Instance, Steps, median, median_length};
 
 pub(super) const HOST_BOUND: SmellKind = SmellKind {
     code: "host_bound",
@@ -16,8 +17,9 @@ pub(super) const HOST_BOUND: SmellKind = SmellKind {
     detection: "For at least {STARVED_LISTED} of the device span the device idles and the call that launches its next work has not begun. It leads from \
                 {STARVED_SHARE}. A cold first step is left out (cold_first_step has it). A graph replay whose kernels were all launched at once is not host-bound, however short they are. Recording slows the \
                 host (1.2 to 3 times in our own measurements of decoding): with --unprofiled-step-ms the idle time that is left without the profiler decides.",
-    ceiling: "idle time inside the device span in which the next work was not launched yet; with --unprofiled-step-ms the part of it that is left \
-              without the profiler",
+    ceiling: "idle time inside steps that a graph replay has no place for (dispatch, Python, code outside operators, memory management, launch latency), \
+              where a range that repeats stands for a step, device work is not replayed already, and the steps hold half of the idle time in which the next work was not launched yet; otherwise all of the latter, \
+              inside the device span. With --unprofiled-step-ms the part of it that is left without the profiler",
     fix: "CUDA or HIP graphs (torch.compile(mode=\"reduce-overhead\") or torch.cuda.graph) for steps of fixed shape; torch.compile to fuse; larger batches; \
           fewer, larger operators; less Python per step.",
     find: host_bound,
@@ -37,12 +39,24 @@ fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
     let calibrated = if plain.is_some() { format!(" ({} without the profiler)", percent(starved, span)?) } else { String::new() };
     let without_first = facts.steps.as_ref().filter(|_| pace.is_without_first);
     let without_first = without_first.map_or_else(String::new, |steps| format!(", the cold first {} left out", facts.clip(&steps.name)));
-    let fix = if facts.evidence.replays.device_ns.get() > facts.busy.get() / 2 {
-        "launch the next graph before the last one ends".to_owned()
-    } else if facts.tables.ops.rows.iter().any(|row| row.name.starts_with("Torch-Compiled Region")) {
-        format!("it is compiled already, so add {}", facts.graphs())
-    } else {
-        format!("try {} or torch.compile", facts.graphs())
+    let is_replayed = facts.evidence.replays.device_ns.get() > facts.busy.get() / 2;
+    let replay = if is_replayed { None } else { replay(facts) };
+    let of_steps = replay.map(|replay| (replay, replay.win_ns.get() >= pace.starved.get() / 2));
+    let (ceiling, fix) = match of_steps {
+        Some((Replay { win_ns, steps }, false)) => {
+            let fix = format!(
+                "most of that is outside the {}, where {} save at most {}: do the work between them less often or beside them",
+                counted(steps, "step"),
+                facts.graphs(),
+                time(win_ns)
+            );
+            (facts.idle_ceiling(CeilingKind::IdleGone, pace.starved), fix)
+        }
+        Some((Replay { win_ns, .. }, true)) => (facts.idle_ceiling(CeilingKind::GraphReplay, win_ns), graph_fix(facts)),
+        None if is_replayed => {
+            (facts.idle_ceiling(CeilingKind::IdleGone, pace.starved), "launch the next graph before the last one ends".to_owned())
+        }
+        None => (facts.idle_ceiling(CeilingKind::IdleGone, pace.starved), graph_fix(facts)),
     };
     let typical = typical(facts);
     // Recording slows the host down, more so with stacks: host times are not those of a plain run.
@@ -72,7 +86,7 @@ fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
             format!("{fix}, then measure busy/span"),
         )
         .covering(facts.device_share(pace.starved))
-        .at_most(facts.idle_ceiling(pace.starved))
+        .at_most(ceiling)
         .fact("starved_ns", pace.starved)
         .fact("starved_of_span_fraction", fraction(pace.starved, pace.span))
         .fact("starved_of_unprofiled_span_fraction", plain.map(|(starved, span)| fraction(starved, span)))
@@ -80,6 +94,8 @@ fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
         .fact("gpu_busy_ns", facts.busy)
         .fact("gpu_idle_ns", facts.idle())
         .fact("launches", facts.tables.totals.launches)
+        .fact("steps_to_replay", replay.map(|replay| replay.steps))
+        .fact("graph_replay_ns", replay.map(|replay| replay.win_ns))
         .fact("range", typical.as_ref().map(|typical| typical.name))
         .fact("range_calls", typical.as_ref().map(|typical| typical.calls))
         .fact("host_per_call_ns", typical.as_ref().map(|typical| typical.host))
@@ -87,6 +103,25 @@ fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
         .fact("kernels_per_call", typical.as_ref().map(|typical| typical.kernels))
         .leading(STARVED_SHARE.is_met(starved, span)),
     )
+}
+
+/// What replaying the steps wins, the cold first ones left out.
+fn replay(facts: &Facts<'_, '_>) -> Option<Replay> {
+    let steps = facts.steps.as_ref()?;
+    let warm = steps.by_rank.iter().map(|(rank, instances)| {
+        let cold = usize::from(Steps::cold_first(instances, &facts.evidence.profiler).is_some());
+        (*rank, instances[cold..].iter().map(|&(_, interval)| interval).collect())
+    });
+    replay_marked(facts.tables.index, facts.tables.scope, &warm.collect::<Vec<_>>())
+}
+
+/// What keeps the host out of a step.
+fn graph_fix(facts: &Facts<'_, '_>) -> String {
+    if facts.tables.ops.rows.iter().any(|row| row.name.starts_with("Torch-Compiled Region")) {
+        format!("it is compiled already, so add {}", facts.graphs())
+    } else {
+        format!("try {} or torch.compile", facts.graphs())
+    }
 }
 
 /// Time without launches, and the span, that a timed step leaves of what was recorded: the rest is the profiler's.

@@ -1,10 +1,12 @@
 //! The device's own work: many small kernels, one large one, or neither.
 
-use longpole_trace::Ns;
+use longpole_trace::{ActivityId, Ns};
 
+use super::facts::Work;
 use super::operators::is_listed_elsewhere;
-use super::thresholds::{KERNEL_SHARE, MANY_KERNELS, SMALL_KERNEL, SMALL_SHARE};
-use super::{Facts, Found, SmellKind, Stage};
+use super::thresholds::{KERNEL_SHARE, MANY_KERNELS, SMALL_KERNEL, SMALL_SHARE, STARVED_SHARE};
+use super::{Ceiling, Facts, Found, SmellKind, Stage};
+use crate::ceilings::{AtFloor, CeilingKind, all_runs, fusable};
 use crate::families::Family;
 use crate::kernels::KernelRow;
 use crate::phrases::{count, counted, fraction, percent, time};
@@ -14,8 +16,9 @@ pub(super) const MANY_TINY_KERNELS: SmellKind = SmellKind {
     stage: Stage::ManyKernels,
     lead_in: "fuse kernels: ",
     meaning: "Device time goes into a great many short kernels: each starts, drains and reads its inputs again.",
-    detection: "At least {MANY_KERNELS} kernels, and those under {SMALL_KERNEL} take {SMALL_SHARE} of kernel time.",
-    ceiling: "time covered by kernels under the limit, with nothing else running on the device",
+    detection: "At least {MANY_KERNELS} kernels, and those under {SMALL_KERNEL} take {SMALL_SHARE} of kernel time. It leads where some of them follow each other and fuse.",
+    ceiling: "runs of kernels under the limit that follow each other on a stream and fuse (elementwise, copies and casts, norms, reductions): their time with nothing else \
+              running on the device, less the shortest kernel of each run",
     fix: "Fuse neighbours: torch.compile, fused norms, rotary embeddings and activations, a larger batch.",
     find: many_tiny_kernels,
 };
@@ -26,7 +29,7 @@ pub(super) const ONE_KERNEL: SmellKind = SmellKind {
     lead_in: "one kernel: ",
     meaning: "One kernel takes a large part of device time.",
     detection: "One kernel takes at least {KERNEL_SHARE} of device time.",
-    ceiling: "time covered by the kernel with nothing else running on the device",
+    ceiling: "time of the kernel above the floor of its operator calls, where shapes and device tell the floor of at least half of it; otherwise all of its time. Never more than its time with nothing else running on the device",
     fix: "Profile one launch with ncu (rocprof-compute on AMD) and compare it with its floor: bytes over memory bandwidth, or FLOPs over peak. Then another \
           algorithm, tile, dtype or library.",
     find: one_kernel,
@@ -38,7 +41,7 @@ pub(super) const TOP_FAMILY: SmellKind = SmellKind {
     lead_in: "no single cause: ",
     meaning: "Nothing stands out: device time is spread over kernels, and the largest family is the place to look.",
     detection: "Nothing else was found to try first.",
-    ceiling: "time covered by the largest kernel of the family with nothing else running on the device",
+    ceiling: "the same as of one_kernel, for the largest kernel of the family",
     fix: "Profile the largest kernel of the family with ncu (rocprof-compute on AMD).",
     find: top_family,
 };
@@ -63,10 +66,18 @@ fn many_tiny_kernels(facts: &Facts<'_, '_>) -> Option<Found> {
         format!(" ({} of them from {from})", count(replays.kernels))
     };
     let family = small_family(facts).map(Family::name);
-    let small = facts.work(|row, _| {
+    let is_small = |row: usize| {
         trace.activities.dur[row] < SMALL_KERNEL.ns()
             && !matches!(trace.activities.kind[row], longpole_trace::ActivityKind::Memcpy | longpole_trace::ActivityKind::Memset)
-    });
+    };
+    let small = facts.work(|row, _| is_small(row));
+    let index = facts.tables.index;
+    let mut is_chained = fusable(trace);
+    for (row, is_chained) in is_chained.iter_mut().enumerate() {
+        *is_chained = *is_chained && is_small(row) && facts.tables.scope.includes_activity(index, ActivityId::from_index(row));
+    }
+    let chains = all_runs(trace, &is_chained);
+    let fused = (facts.work(|row, _| chains.is_member[row]).alone - chains.least_ns).max(Ns::ZERO);
     let summary = format!(
         "{}{launched}, median {}; those under 5 us take {} of kernel time, the GPU is busy {}",
         counted(totals.kernels, "kernel"),
@@ -78,16 +89,20 @@ fn many_tiny_kernels(facts: &Facts<'_, '_>) -> Option<Found> {
     Some(
         Found::new(family.unwrap_or("small kernels"), summary, next)
             .covering(facts.device_share(small.total))
-            .at_most(facts.device_ceiling(small.alone))
+            .at_most(facts.device_ceiling(CeilingKind::Fused, fused.min(small.alone)))
             .fact("kernels", totals.kernels)
             .fact("small_kernels", evidence.small_kernels)
             .fact("small_kernels_ns", evidence.small_kernels_ns)
             .fact("small_of_kernel_time_fraction", fraction(evidence.small_kernels_ns, kernel_time))
+            .fact("small_alone_ns", small.alone)
+            .fact("fusable_runs", chains.runs)
+            .fact("fusable_kernels", chains.kernels)
             .fact("median_ns", evidence.median_kernel_ns)
             .fact("graph_replays", replays.launches)
             .fact("graph_replay_activities", replays.activities)
             .fact("graph_replay_kernels", replays.kernels)
-            .leading(true),
+            // Where no two of them follow each other, fusing is no experiment.
+            .leading(fused > Ns::ZERO),
     )
 }
 
@@ -108,7 +123,7 @@ fn one_kernel(facts: &Facts<'_, '_>) -> Option<Found> {
     if !KERNEL_SHARE.is_met(row.cuda_ns, facts.device_time) {
         return None;
     }
-    let work = facts.kernel_work(&row.name);
+    let (work, ceiling, floor) = kernel_ceiling(facts, row);
     let summary = format!(
         "{} ({}) takes {} of GPU time, {} at a median of {}",
         facts.clip_kernel(&row.short_name),
@@ -124,7 +139,7 @@ fn one_kernel(facts: &Facts<'_, '_>) -> Option<Found> {
             format!("profile one with {} against its memory or FLOP floor, then measure the median", facts.kernel_profiler()),
         )
         .covering(facts.device_share(work.total))
-        .at_most(facts.device_ceiling(work.alone))
+        .at_most(ceiling)
         .fact("calls", row.calls)
         .fact("cuda_ns", row.cuda_ns)
         .fact("of_device_time_fraction", fraction(row.cuda_ns, facts.device_time))
@@ -132,8 +147,19 @@ fn one_kernel(facts: &Facts<'_, '_>) -> Option<Found> {
         .fact("max_ns", row.max_ns)
         .fact("family", row.family.name())
         .fact("owner", row.owners.first().map(|owner| owner.name.as_str()))
+        .fact("floor_ns", floor.map(|floor| floor.floor))
+        .fact("without_floor_ns", floor.map(|floor| floor.unknown))
         .leading(true),
     )
+}
+
+/// The work of a kernel, what it could win, and its floor. A kernel of several operators has that of their calls.
+fn kernel_ceiling(facts: &Facts<'_, '_>, row: &KernelRow) -> (Work, Option<Ceiling>, Option<AtFloor>) {
+    let work = facts.kernel_work(&row.name);
+    let trace = facts.trace();
+    let name = trace.strings.find(&row.name);
+    let (ceiling, floor) = facts.work_ceiling(work, |at| Some(trace.activities.name[at]) == name);
+    (work, ceiling, floor)
 }
 
 fn top_family(facts: &Facts<'_, '_>) -> Option<Found> {
@@ -147,7 +173,10 @@ fn top_family(facts: &Facts<'_, '_>) -> Option<Found> {
         facts.clip_kernel(&kernel.short_name),
         time(kernel.cuda_ns)
     );
-    let work = facts.kernel_work(&kernel.name);
+    // It is not shown unless nothing else leads: then its floor is not worth the time.
+    let leads_not =
+        facts.plain.is_none() && facts.tables.totals.host_ops > 0 && STARVED_SHARE.is_met(facts.host_pace.starved, facts.host_pace.span);
+    let (work, ceiling, floor) = if leads_not { (Work::default(), None, None) } else { kernel_ceiling(facts, kernel) };
     Some(
         Found::new(
             family.family.name(),
@@ -155,11 +184,13 @@ fn top_family(facts: &Facts<'_, '_>) -> Option<Found> {
             format!("profile that one with {}, then measure the family again", facts.kernel_profiler()),
         )
         .covering(facts.device_share(work.total))
-        .at_most(facts.device_ceiling(work.alone))
+        .at_most(ceiling)
         .fact("family_ns", family.self_cuda_ns)
         .fact("family_calls", family.calls)
         .fact("kernel", kernel.name.as_str())
         .fact("kernel_ns", kernel.cuda_ns)
+        .fact("floor_ns", floor.map(|floor| floor.floor))
+        .fact("without_floor_ns", floor.map(|floor| floor.unknown))
         .leading(true),
     )
 }

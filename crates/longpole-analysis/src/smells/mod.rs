@@ -4,7 +4,8 @@
 //! A smell is a [`SmellKind`] in a file of this folder and one line in [`KINDS`]. Its numbers come from [`Facts`]; its limits
 //! from the table in [`thresholds`]. A smell may be *listed* from a low limit and *lead* from a higher one; the next
 //! experiment is that of the best-supported leader: stages are tried in order (a recording that shows nothing is mended before a cause
-//! is looked for, a named cause comes before the general one it is a part of), and within a stage the largest ceiling decides.
+//! is looked for, a named cause comes before the general one it is a part of), and within a stage the largest ceiling decides. Of the
+//! device's own work a larger ceiling goes first wherever it stands, if it rests on more than that the work were free.
 //!
 //! Evidence is made of interval unions, so that nothing is counted twice. A ceiling is an upper bound: what would be won if the thing
 //! cost nothing and nothing else took its place. With several devices or ranks both are
@@ -39,6 +40,7 @@ pub(crate) use thresholds::{
 };
 pub use thresholds::{THRESHOLDS, Threshold, Unit};
 
+use crate::ceilings::CeilingKind;
 use crate::phrases::{fine_percent, time};
 
 /// A number or a name that goes with a finding. Its key says the unit: `*_ns`, `*_fraction`, or none.
@@ -106,13 +108,16 @@ pub struct Ceiling {
     pub win_fraction: f64,
     /// Whether the wall is what is left of it without the profiler, by a step that was timed.
     pub is_calibrated: bool,
+    /// What it supposes.
+    pub kind: CeilingKind,
 }
 
 impl Ceiling {
-    /// In words: `at most 125.3 ms (59 % of wall)`.
+    /// In words: `at most 125.3 ms (59 % of wall)`, `at most 3.1 ms (2 % of wall, at its memory floor)`.
     pub fn in_words(self) -> String {
         let wall = if self.is_calibrated { "the unprofiled wall" } else { "wall" };
-        format!("at most {} ({} of {wall})", time(self.win_ns), fine_percent(self.win_fraction))
+        let supposed = self.kind.supposed().map_or_else(String::new, |supposed| format!(", {supposed}"));
+        format!("at most {} ({} of {wall}{supposed})", time(self.win_ns), fine_percent(self.win_fraction))
     }
 }
 
@@ -268,6 +273,17 @@ pub(crate) fn suspects(facts: &Facts<'_, '_>) -> Suspects {
         .filter(|(_, (_, found))| found.leads)
         .min_by_key(|(at, (kind, found))| (kind.stage, std::cmp::Reverse(win(found)), *at))
         .map(|(at, _)| at);
+    // Of the device's own work, a figure that rests on a floor or on fusing is better than the order of the list.
+    let leader = leader.map(|first| {
+        let is_device_work = |kind: &SmellKind| matches!(kind.stage, Stage::ManyKernels | Stage::Operator | Stage::Kernel);
+        let is_modelled = |found: &Found| found.ceiling.is_some_and(|ceiling| ceiling.kind != CeilingKind::WorkFree);
+        let better = found
+            .iter()
+            .enumerate()
+            .filter(|(_, (kind, other))| other.leads && is_device_work(kind) && is_modelled(other) && win(other) > win(&found[first].1));
+        let best = better.max_by_key(|(at, (_, other))| (win(other), std::cmp::Reverse(*at))).map(|(at, _)| at);
+        best.filter(|_| is_device_work(found[first].0)).unwrap_or(first)
+    });
     let (next_code, next_text) = leader.map_or_else(
         || ("record", "record again: nothing here can be judged".to_owned()),
         |at| (found[at].0.code, experiment(found[at].0, &found[at].1)),

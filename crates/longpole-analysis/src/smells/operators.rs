@@ -1,10 +1,11 @@
 //! One expensive operator, many cheap calls of one, or operators that only move data.
 
-use longpole_trace::Ns;
+use longpole_trace::{ActivityId, Ns};
 
 use super::facts::Work;
 use super::thresholds::{CHEAP_CALLS, CHEAP_SHARE, COMMUNICATION_LISTED, COPY_LISTED, OPERATOR_SHARE, SMALL_KERNEL, TRAFFIC_SHARE};
 use super::{Ceiling, Facts, Found, SmellKind, Stage};
+use crate::ceilings::{AtFloor, CeilingKind};
 use crate::families::{Family, FamilyOfName};
 use crate::index::Owner;
 use crate::ops::OpRowKind;
@@ -17,7 +18,7 @@ pub(super) const ONE_OPERATOR: SmellKind = SmellKind {
     meaning: "One operator owns the run. Its kind matters: a matrix product or attention is model work and has a floor; a copy, cast, gather, scatter \
               or contiguous is memory traffic dressed as model work, and mostly can go.",
     detection: "One operator owns at least {OPERATOR_SHARE} of device time by itself. Its kind is that of the kernels in which most of its time goes. Copies and collectives that are listed as copies or communication are not repeated.",
-    ceiling: "time covered by the operator's own device work with nothing else running on the device",
+    ceiling: "time of the operator's own device work above its floor, where shapes and device tell the floor of at least half of it; otherwise all of that time. Never more than its time with nothing else running on the device",
     fix: "Model work: profile its largest kernel with ncu (rocprof-compute on AMD) against its memory or FLOP floor. Memory traffic: find who asks for it (longpole ops --by stack) \
           and keep one dtype and layout instead.",
     find: one_operator,
@@ -59,11 +60,14 @@ fn kind(family: Option<Family>) -> &'static str {
     }
 }
 
-/// The device work that operators of a name own themselves.
-fn own_work(facts: &Facts<'_, '_>, operator: &str) -> Work {
-    let (tree, trace) = (facts.tables.index.tree(), facts.trace());
-    let Some(name) = trace.strings.find(operator) else { return Work::default() };
-    facts.work(|_, owner| matches!(owner, Owner::Op(node) if tree.name(node) == name))
+/// The device work that operators of a name own themselves, what it could win, and its floor.
+fn own_work(facts: &Facts<'_, '_>, operator: &str) -> (Work, Option<Ceiling>, Option<AtFloor>) {
+    let (index, trace) = (facts.tables.index, facts.trace());
+    let Some(name) = trace.strings.find(operator) else { return (Work::default(), None, None) };
+    let is_its = |owner: Owner| matches!(owner, Owner::Op(node) if index.tree().name(node) == name);
+    let work = facts.work(|_, owner| is_its(owner));
+    let (ceiling, floor) = facts.work_ceiling(work, |row| is_its(index.links().owner(ActivityId::from_index(row))));
+    (work, ceiling, floor)
 }
 
 /// Copies and collectives are judged by how exposed they are, in smells of their own.
@@ -111,7 +115,7 @@ fn one_operator(facts: &Facts<'_, '_>) -> Option<Found> {
             facts.kernel_profiler()
         ),
     };
-    let work = own_work(facts, &row.name);
+    let (work, ceiling, floor) = own_work(facts, &row.name);
     let share = percent(own, facts.device_time)?;
     let aside = if kind == "other" { String::new() } else { format!(", {kind}") };
     Some(
@@ -121,13 +125,15 @@ fn one_operator(facts: &Facts<'_, '_>) -> Option<Found> {
             next,
         )
         .covering(facts.device_share(work.total))
-        .at_most(facts.device_ceiling(work.alone))
+        .at_most(ceiling)
         .fact("kind", kind)
         .fact("calls", row.calls)
         .fact("self_cuda_ns", own)
         .fact("of_device_time_fraction", fraction(own, facts.device_time))
         .fact("largest_kernel", kernel.name.as_str())
         .fact("largest_kernel_ns", kernel_time)
+        .fact("floor_ns", floor.map(|floor| floor.floor))
+        .fact("without_floor_ns", floor.map(|floor| floor.unknown))
         .leading(true),
     )
 }
@@ -185,7 +191,7 @@ fn memory_traffic(facts: &Facts<'_, '_>) -> Option<Found> {
             },
         )
         .covering(facts.device_share(work.total))
-        .at_most(facts.device_ceiling(work.alone))
+        .at_most(facts.device_ceiling(CeilingKind::WorkFree, work.alone))
         .fact("kernels", calls)
         .fact("cuda_ns", moved)
         .fact("of_device_time_fraction", fraction(moved, facts.device_time))

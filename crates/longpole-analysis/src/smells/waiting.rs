@@ -4,6 +4,7 @@ use longpole_trace::{IntervalSet, Ns};
 
 use super::thresholds::{COMMUNICATION_LISTED, COMMUNICATION_SHARE, LOADER_LISTED, LOADER_SHARE, SYNC_CALLS, SYNC_SHARE};
 use super::{Facts, Found, SmellKind, Stage};
+use crate::ceilings::CeilingKind;
 use crate::phrases::{counted, fine_percent, fraction, percent, percent_of, time};
 
 pub(super) const COMMUNICATION: SmellKind = SmellKind {
@@ -96,7 +97,7 @@ fn data_loading(facts: &Facts<'_, '_>) -> Option<Found> {
             "add workers, pinned memory and prefetch, then measure idle per step",
         )
         .covering(facts.device_share(waited))
-        .at_most(facts.idle_ceiling(waited))
+        .at_most(facts.idle_ceiling(CeilingKind::IdleGone, waited))
         .fact("gpu_idle_during_ns", waited)
         .fact("of_span_fraction", share)
         .leading(LOADER_SHARE.is_met(waited, facts.span))

@@ -21,6 +21,8 @@ struct CeilingOut {
     win_fraction: Option<f64>,
     /// Whether the fraction is of the wall that is left without the profiler.
     is_calibrated: bool,
+    /// What the figure supposes; absent where there is none.
+    kind: Option<&'static str>,
     formula: &'static str,
 }
 
@@ -64,6 +66,7 @@ pub(super) fn smell(smell: &Smell) -> SmellOut<'_> {
             win_ns: smell.ceiling.map(|ceiling| ceiling.win_ns.get()),
             win_fraction: smell.ceiling.map(|ceiling| ceiling.win_fraction),
             is_calibrated: smell.ceiling.is_some_and(|ceiling| ceiling.is_calibrated),
+            kind: smell.ceiling.map(|ceiling| ceiling.kind.code()),
             formula: smell.ceiling_formula,
         },
         next: &smell.next,

@@ -1,8 +1,9 @@
 //! Hand-made results, hostile names included.
 
 use longpole_analysis::{
-    Calibration, Ceiling, DeviceTotals, Fact, FactValue, Family, FamilyRow, Hardware, HardwareDevice, HostClock, KernelOwner, KernelRow,
-    MemoryRow, MemoryTable, NextExperiment, OpRow, OpRowKind, OpTable, Question, RangeRow, Report, ScopeSpec, Smell, Totals, Triage,
+    Calibration, Ceiling, CeilingKind, DeviceTotals, Fact, FactValue, Family, FamilyRow, Hardware, HardwareDevice, HostClock, KernelOwner,
+    KernelRow, MemoryRow, MemoryTable, NextExperiment, OpRow, OpRowKind, OpTable, Question, RangeRow, Report, ScopeSpec, Smell, Totals,
+    Triage,
 };
 use longpole_report::{Header, Source, Trust};
 use longpole_trace::{ActivityKind, DeviceId, MemoryPlace, Ns, ProblemCode, Problems, RankInfo, Trace, TraceBuilder};
@@ -196,7 +197,7 @@ fn smells() -> Vec<Smell> {
                 fact("each", FactValue::List(vec!["one".to_owned(), HOSTILE.to_owned()])),
                 fact("range", FactValue::Missing),
             ],
-            ceiling: Some(Ceiling { win_ns: Ns(109_800_000), win_fraction: 0.661, is_calibrated: false }),
+            ceiling: Some(Ceiling { win_ns: Ns(109_800_000), win_fraction: 0.661, is_calibrated: false, kind: CeilingKind::IdleGone }),
             ceiling_formula: "idle time in which the next work was not launched",
             summary: "the GPU waits for work 69 % of its span; one decode_step costs 41.6 ms of host (profiler included) for 3.5 ms of GPU in 1,646 kernels"
                 .to_owned(),

@@ -16,7 +16,7 @@ const fn entry(names: &'static [&'static str], work: fn(&Inputs) -> Outcome) -> 
 pub(super) const TABLE: &[Formula] = &[
     entry(&["copy"], |inputs| {
         let (to, from) = (inputs.tensor(0)?, inputs.tensor(1)?);
-        moved(Tally::new(from.dtype, Engine::Vector), [to, from])?.finish()
+        moved(Tally::new(from.dtype, Engine::Vector), [from])?.written(to.stored_bytes()?).finish()
     }),
     entry(&["_to_copy"], |inputs| duplicate(inputs, inputs.number(1).and_then(Dtype::from_scalar_type))),
     entry(
@@ -42,7 +42,7 @@ pub(super) const TABLE: &[Formula] = &[
     entry(&["repeat", "repeat_interleave", "tile"], |_| Err(UnknownWork::MissingArgument)),
     entry(&["fill", "zero", "normal", "uniform", "random", "bernoulli", "exponential", "log_normal", "cauchy"], |inputs| {
         let tensor = inputs.tensor(0)?;
-        Tally::new(tensor.dtype, Engine::Vector).bytes(tensor.stored_bytes()?).finish()
+        Tally::new(tensor.dtype, Engine::Vector).written(tensor.stored_bytes()?).finish()
     }),
     entry(&["cat", "concat", "_cat", "stack", "_stack"], |inputs| {
         let parts = inputs.list(0)?;
@@ -58,5 +58,5 @@ fn duplicate(inputs: &Inputs, into: Option<Dtype>) -> Outcome {
     let tensor = inputs.tensor(0)?;
     let out = into.unwrap_or(tensor.dtype);
     let tally = moved(Tally::new(tensor.dtype, Engine::Vector), [tensor])?;
-    tally.bytes(tensor.elements()?.saturating_mul(u128::from(out.bytes()))).finish()
+    tally.written(tensor.elements()?.saturating_mul(u128::from(out.bytes()))).finish()
 }

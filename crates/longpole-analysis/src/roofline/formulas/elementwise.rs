@@ -191,7 +191,7 @@ fn pointwise(inputs: &Inputs, operands: usize, out: Out) -> Outcome {
         Out::Fraction | Out::Common => common,
     };
     let tally = Tally::new(common, Engine::Vector).flops(elements.saturating_mul(if operands == 3 { 2 } else { 1 }));
-    moved(tally, list)?.bytes(elements.saturating_mul(u128::from(dtype.bytes()))).finish()
+    moved(tally, list)?.written(elements.saturating_mul(u128::from(dtype.bytes()))).finish()
 }
 
 /// The same operator on each tensor of a list, in place: the first list is read and written, the others are read.

@@ -1,0 +1,124 @@
+//! What fusing neighbours can win: kernels that follow each other on a stream and could be one.
+
+use longpole_trace::{ActivityId, ActivityKind, Interval, Ns, Trace};
+
+use crate::families::{Family, FamilyOfName};
+use crate::roofline::{CallWork, NO_CALL, Peaks};
+
+/// Families that compilers fuse into their neighbours: a product of matrices, attention, a sort or a gather starts a kernel of its own.
+pub(crate) const fn is_fusable(family: Family) -> bool {
+    matches!(family, Family::Elementwise | Family::CopyCast | Family::Norm | Family::Reduction)
+}
+
+/// Which activities are kernels that can be fused, by row.
+pub(crate) fn fusable(trace: &Trace) -> Vec<bool> {
+    let mut families = FamilyOfName::new(trace);
+    let activities = &trace.activities;
+    (0..activities.len()).map(|row| activities.kind[row] == ActivityKind::Kernel && is_fusable(families.get(trace, row))).collect()
+}
+
+/// Runs of at least two fusable activities that follow each other on one stream, as ranges of positions in `order`.
+pub(crate) fn runs<'a>(
+    trace: &'a Trace,
+    order: &'a [ActivityId],
+    is_fusable: impl Fn(ActivityId) -> bool + 'a,
+) -> impl Iterator<Item = std::ops::Range<usize>> + 'a {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < order.len() {
+            let first = at;
+            at += 1;
+            if !is_fusable(order[first]) {
+                continue;
+            }
+            let lane = trace.activities.lane[order[first].index()];
+            while at < order.len() && is_fusable(order[at]) && trace.activities.lane[order[at].index()] == lane {
+                at += 1;
+            }
+            if at - first > 1 {
+                return Some(first..at);
+            }
+        }
+        None
+    })
+}
+
+/// Bytes of a chain: what its calls move now, and the least that one kernel in their place moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ChainBytes {
+    pub(super) now: u64,
+    pub(super) fused: u64,
+}
+
+/// The bytes of a run, if those of all its calls are known. One kernel in their place reads at least what the first reads and writes at
+/// least what the last writes.
+pub(super) fn bytes(run: &[ActivityId], calls: &[CallWork], call_of: &[u32]) -> Option<ChainBytes> {
+    let call = |id: &ActivityId| call_of.get(id.index()).copied().filter(|&call| call != NO_CALL);
+    let work = |call: u32| calls[call as usize].work;
+    let (first, last) = (work(call(run.first()?)?)?, work(call(run.last()?)?)?);
+    let mut now = 0_u64;
+    let mut known = None;
+    for id in run {
+        let call = call(id)?;
+        // A call that launches several kernels in a row moves its bytes once.
+        if known.replace(call) != Some(call) {
+            now = now.saturating_add(work(call)?.bytes);
+        }
+    }
+    let fused = (first.bytes - first.bytes_written?.min(first.bytes)).saturating_add(last.bytes_written?);
+    Some(ChainBytes { now, fused: fused.min(now) })
+}
+
+/// The least time of one kernel in place of a run: that of the run's shortest kernel, and that of its bytes.
+pub(super) fn least_time(trace: &Trace, run: &[ActivityId], bytes: Option<ChainBytes>, peaks: Option<&Peaks>) -> Ns {
+    let shortest = run.iter().map(|id| trace.activities.dur[id.index()].max(Ns::ZERO)).min().unwrap_or_default();
+    let moving = bytes.zip(peaks).filter(|(_, peaks)| peaks.memory_bytes_per_s > 0).map(|(bytes, peaks)| {
+        let ns = u128::from(bytes.fused) * 1_000_000_000 / u128::from(peaks.memory_bytes_per_s);
+        Ns(i64::try_from(ns).unwrap_or(i64::MAX))
+    });
+    moving.map_or(shortest, |moving| moving.max(shortest))
+}
+
+/// From the first start to the last end of a run.
+pub(super) fn extent(trace: &Trace, run: &[ActivityId]) -> Interval {
+    let start = run.iter().map(|id| trace.activities.start[id.index()]).min().unwrap_or_default();
+    let end = run.iter().map(|id| trace.activities.end(id.index())).max().unwrap_or_default();
+    Interval { start, end: end.max(start) }
+}
+
+/// All runs of some kernels, in or out of steps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct AllRuns {
+    /// Which activities are in a run, by row.
+    pub(crate) is_member: Vec<bool>,
+    /// How many runs there are.
+    pub(crate) runs: u64,
+    /// Of how many kernels.
+    pub(crate) kernels: u64,
+    /// The least time of what takes their place.
+    pub(crate) least_ns: Ns,
+}
+
+/// Finds all runs of the kernels in a mask.
+pub(crate) fn all_runs(trace: &Trace, is_chained: &[bool]) -> AllRuns {
+    let activities = &trace.activities;
+    let mut of_lane: Vec<Vec<ActivityId>> = vec![Vec::new(); trace.lanes.len()];
+    for row in 0..activities.len() {
+        of_lane[activities.lane[row].index()].push(ActivityId::from_index(row));
+    }
+    let mut found = AllRuns { is_member: vec![false; activities.len()], ..AllRuns::default() };
+    for order in &mut of_lane {
+        if !order.is_sorted_by_key(|id| activities.start[id.index()]) {
+            order.sort_by_key(|id| activities.start[id.index()]);
+        }
+        for run in runs(trace, order, |id| is_chained[id.index()]) {
+            found.runs += 1;
+            found.kernels += run.len() as u64;
+            found.least_ns += least_time(trace, &order[run.clone()], None, None);
+            for id in &order[run] {
+                found.is_member[id.index()] = true;
+            }
+        }
+    }
+    found
+}
