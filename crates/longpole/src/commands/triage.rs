@@ -19,7 +19,7 @@ pub(super) fn run(args: &TriageArgs) -> Result<(), Failure> {
         ));
     }
     let key = sort_key(args.common.sort.as_deref())?;
-    let mut session = Session::open(&args.common)?;
+    let mut session = Session::open_with_arguments(&args.common)?;
     let is_cut = session.header().trust.notes.iter().any(|note| matches!(note.code, "truncated" | "damaged_compression"));
     let options = TriageOptions {
         workload: session.shown(args.workload.as_deref()),
