@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 use crate::harness::{command, print, root, run, run_with};
-use crate::made_report::{empty, plain};
+use crate::made_report::{empty, many, plain, results_of_no_bytes};
 use crate::schema::validate;
 
 const REPORTS: [&str; 3] = ["kern_basic.ncu-rep", "gemv_before.ncu-repz", "gemv_after.ncu-repz"];
@@ -60,16 +60,49 @@ fn the_page_of_every_report_as_json() {
 }
 
 #[test]
-fn a_report_without_results_is_said_to_have_none() {
-    let empty = empty();
-    assert_snapshot!("ncu_empty", print_made(&empty, &[]));
-    assert_snapshot!("ncu_empty_markdown", print_made(&empty, &["--markdown"]));
-    let json = print_made(&empty, &["--json"]);
-    validate(&json);
-    assert_snapshot!("ncu_empty_json", json);
-    for args in [&["--table"][..], &["--source"], &["--metrics", "."], &["--report-only"], &["--csv"]] {
-        let run = run_with(&[&["ncu", "-"], args].concat(), &empty);
-        assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
+fn a_report_of_which_nothing_is_usable_exits_with_3_and_says_why() {
+    let kernel = fs::read(root().join(report("kern_basic.ncu-rep"))).expect("the corpus is there");
+    let packed = fs::read(root().join(report("gemv_before.ncu-repz"))).expect("the corpus is there");
+    let header = "\"ID\",\"Process ID\",\"Process Name\",\"Kernel Name\",\"gpu__time_duration.sum\"\n";
+    let no_bytes = results_of_no_bytes(1_000);
+    let cases: [(&[u8], &str); 7] = [
+        (&empty(), "`-` has no results: nothing was profiled"),
+        (&kernel[..1_000], "`-` ends before its first result"),
+        (&kernel[..12], "`-` ends before its first result"),
+        (&kernel[..4], "`-` ends before its first result"),
+        (&packed[..400], "`-` "),
+        (header.as_bytes(), "`-` has a header and no rows"),
+        (&no_bytes, "no result of `-` could be read"),
+    ];
+    for (bytes, part) in cases {
+        for args in [&[][..], &["--json"], &["--table"], &["--source"], &["--metrics", "."], &["--report-only"], &["--csv"]] {
+            let run = run_with(&[&["ncu", "-"], args].concat(), bytes);
+            assert_eq!((run.code, run.stdout.as_str(), run.stderr.lines().count()), (Some(3), "", 1), "{args:?}: {}", run.stderr);
+            assert!(run.stderr.contains(part), "{args:?}: {}", run.stderr);
+        }
+    }
+}
+
+#[test]
+fn metrics_as_csv_have_one_header_and_all_rows_of_all_kernels() {
+    let many = many(200);
+    let csv = print_made(&many, &["--metrics", ".", "--csv"]);
+    assert_eq!((csv.lines().count(), csv.matches("metric,value").count()), (201, 1), "{csv}");
+    let limited = print_made(&many, &["--metrics", ".", "--csv", "--limit", "70"]);
+    assert_eq!(limited.lines().count(), 71);
+    let text = print_made(&many, &["--metrics", ".", "--limit", "70"]);
+    assert!(text.contains("and 130 more; --limit 0 shows all"), "{text}");
+    let json = validate(&print_made(&many, &["--metrics", ".", "--json"]));
+    assert_eq!(json["kernels"].as_array().map(Vec::len), Some(200));
+}
+
+#[test]
+fn more_kernels_than_fit_into_memory_are_not_shown_in_full() {
+    let many = many(66_000);
+    for args in [&["--json"][..], &["--source"]] {
+        let run = run_with(&[&["ncu", "-"], args].concat(), &many);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{args:?}");
+        assert!(run.stderr.contains("at most 65,536 kernels are shown in full at once, and these are 66,000"), "{}", run.stderr);
     }
 }
 
