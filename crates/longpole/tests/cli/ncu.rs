@@ -280,7 +280,45 @@ fn the_command_line_of_a_run_is_shown_on_request_only() {
 fn a_plain_kernel_without_sections_says_what_to_add() {
     let text = print_made(&plain(), &[]);
     assert!(text.contains("not collected") && text.contains("--section SpeedOfLight"), "{text}");
-    assert!(!text.contains("0 ns") && !text.contains("verdict "), "nothing is made up: {text}");
+    assert!(
+        !text.contains("0 ns") && text.contains("verdict        no verdict: its figures were not collected"),
+        "nothing is made up: {text}"
+    );
     let table = print_made(&plain(), &["--table"]);
     assert!(table.contains("not collected (add `--section SpeedOfLight`)"), "{table}");
+}
+
+#[test]
+fn nothing_that_matches_is_said_in_every_view() {
+    let basic = &report("kern_basic.ncu-rep");
+    for args in [&[][..], &["--table"], &["--source"], &["--markdown"]] {
+        let text = print(&[&["ncu", basic, "--kernel", "zzz"], args].concat());
+        assert!(args == ["--source"] || text.contains("no kernel matches --kernel (6 without it)"), "{args:?}: {text}");
+    }
+    let lines = run(&["ncu", basic, "--kernel", "zzz", "--report-only"]);
+    assert_eq!((lines.code, lines.stdout.as_str(), lines.stderr.trim()), (Some(0), "", "no kernel matches"));
+    assert!(print(&["ncu", basic, "--metrics", "zzz"]).contains("no metric matches"));
+}
+
+#[test]
+fn inputs_of_other_kinds_are_named() {
+    for (bytes, part) in
+        [(&b" \n {\"traceEvents\": []}"[..], "found JSON"), (b"\x1f\x8b\x08", "found a gzip stream: unpack it first (gunzip)")]
+    {
+        let run = run_with(&["ncu", "-"], bytes);
+        assert!(run.code == Some(3) && run.stderr.contains(part), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn names_of_metrics_are_whole_beside_long_texts() {
+    let output = command(&["ncu", &report("gemv_before.ncu-repz"), "--metrics", ".", "--limit", "0"]).env("COLUMNS", "120").output();
+    let text = String::from_utf8(output.expect("it starts").stdout).expect("output is UTF-8");
+    assert!(text.contains("dram__bytes.sum.per_second") && text.contains(" names "), "{text}");
+    let names = text.lines().filter_map(|line| line.split("  ").next()).filter(|name| name.contains("__"));
+    assert!(
+        names.clone().count() > 500 && names.clone().all(|name| !name.contains('…')),
+        "{:?}",
+        names.filter(|name| name.contains('…')).next()
+    );
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use longpole_ncu::source::{self, Disassembly, SmVersion, SourceView};
 use longpole_ncu::summary;
-use longpole_ncu::{ProfiledResult, Report, SourceData, units};
+use longpole_ncu::{Page, ProfiledResult, Report, SourceData, units};
 use longpole_report::{NcuKernel, RawMetric, count, redact_metrics, redact_source_view, redact_summary};
 use rayon::prelude::*;
 use regex::Regex;
@@ -20,6 +20,9 @@ pub(super) struct Wanted<'a> {
     /// Metrics of these names.
     pub(super) metrics: Option<&'a Regex>,
 }
+
+/// Said of samples where there is only a table.
+const NOT_IN_CSV: &str = "this CSV does not hold samples by instruction: open the .ncu-rep";
 
 /// Most kernels that are shown in full at once: a page of each is kept until all are there.
 const MOST_KERNELS: usize = 1 << 16;
@@ -126,6 +129,9 @@ fn view_of(
     disassembler: &Disassembler,
     module: &LastModule,
 ) -> (Option<SourceView>, Vec<String>) {
+    if session.report.page() != Page::Whole {
+        return (None, if session.args.view.source { vec![NOT_IN_CSV.to_owned()] } else { Vec::new() });
+    }
     if source::sample_rows(result).is_empty() {
         // Without samples there is nothing to put beside the code.
         return (source::view_of(result, None, None), Vec::new());

@@ -35,7 +35,9 @@ pub(super) fn run(args: &NcuArgs) -> Result<(), Failure> {
     let view = &args.view;
     let is_table = view.table || (format == Format::Csv && !view.source && view.metrics.is_none());
     let is_long = chosen.len() > IN_FULL && format != Format::Json && !view.source && view.metrics.is_none() && !view.report_only;
-    if is_table || is_long {
+    // Of nothing the page says why in a sentence, whatever was asked for.
+    let is_nothing = chosen.is_empty() && matches!(format, Format::Text | Format::Markdown);
+    if (is_table && !is_nothing) || is_long {
         return table::run(&mut session, &chosen, order);
     }
     let wanted = Wanted { source: !view.report_only && view.metrics.is_none(), metrics: view.metrics.as_ref() };

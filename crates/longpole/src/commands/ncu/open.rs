@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
 use longpole_analysis::{Family, short_names};
-use longpole_ncu::{Device, EntryKind, Report, Trouble, TroubleCode};
+use longpole_ncu::{Device, EntryKind, Page, Report, Trouble, TroubleCode};
 use longpole_report::{
     Grade, ReportDevice, ReportHeader, ReportSource, Table, TextOptions, Trust, csv, redact, redact_report_source, redact_string,
     redact_troubles, tables_markdown, tables_text, text_trust, wire,
@@ -157,6 +157,9 @@ impl<'a> Session<'a> {
     pub(super) fn header(&self) -> OwnedHeader {
         let mut source = source_of(&self.report, self.args.no_redact);
         let mut troubles = self.report.troubles();
+        if self.report.page() != Page::Whole {
+            troubles.push(Trouble { code: TroubleCode::RoundedFigures, count: 1, first_offset: None, example: None });
+        }
         if self.unlocked > 0 {
             troubles.push(Trouble { code: TroubleCode::ClocksNotLocked, count: self.unlocked, first_offset: None, example: None });
         }
