@@ -312,7 +312,7 @@ fn inputs_of_other_kinds_are_named() {
 
 #[test]
 fn names_of_metrics_are_whole_beside_long_texts() {
-    let output = command(&["ncu", &report("gemv_before.ncu-repz"), "--metrics", ".", "--limit", "0"]).env("COLUMNS", "120").output();
+    let output = command(&["ncu", &report("gemv_before.ncu-repz"), "--metrics", ".", "--limit", "0"]).env("COLUMNS", "160").output();
     let text = String::from_utf8(output.expect("it starts").stdout).expect("output is UTF-8");
     assert!(text.contains("dram__bytes.sum.per_second") && text.contains(" names "), "{text}");
     let names = text.lines().filter_map(|line| line.split("  ").next()).filter(|name| name.contains("__"));
