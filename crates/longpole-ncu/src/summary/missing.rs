@@ -17,7 +17,7 @@ type IsThere = fn(&KernelSummary, &Metrics) -> bool;
 const GROUPS: &[(&str, &str, IsThere)] = &[
     ("time", "SpeedOfLight", |summary, _| summary.speed.duration_ns.is_some()),
     ("throughput", "SpeedOfLight", |summary, _| summary.speed.sm_pct.is_some() && summary.speed.memory_pct.is_some()),
-    ("launch", "LaunchStats", |summary, _| summary.launch.registers_per_thread.is_some()),
+    ("registers", "LaunchStats", |summary, _| summary.launch.registers_per_thread.is_some()),
     ("theoretical occupancy", "Occupancy", |summary, _| summary.launch.theoretical_occupancy_pct.is_some()),
     ("achieved occupancy", "Occupancy", |summary, _| summary.launch.achieved_occupancy_pct.is_some()),
     ("DRAM rate", "MemoryWorkloadAnalysis", |summary, _| summary.speed.dram_bytes_per_s.is_some()),
