@@ -30,7 +30,7 @@ pub use container::{EntryKind, Process};
 pub use error::Error;
 pub use metrics::{Instance, Metric, Metrics, Value};
 pub use nvtx::NvtxRange;
-pub use report::Report;
+pub use report::{Page, Report};
 pub use result::{ProfiledResult, Selection};
 pub use rules::{FocusMetric, Message, MessageKind, Rule, Scope};
 pub use sections::Section;

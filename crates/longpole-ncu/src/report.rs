@@ -31,7 +31,20 @@ pub struct Report {
     pub(crate) processes: Vec<Process>,
     pub(crate) troubles: Troubles,
     pub(crate) names: Arc<Names>,
+    pub(crate) page: Page,
     pub(crate) backing: Backing,
+}
+
+/// How much of a report an input can hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Page {
+    /// Everything: it is a report.
+    #[default]
+    Whole,
+    /// ncu's raw page: all metrics without what they are broken down into, and no rules.
+    Raw,
+    /// ncu's details page: the metrics in the headers of sections, and what the rules said.
+    Details,
 }
 
 /// Where results come from.
@@ -112,6 +125,7 @@ impl Report {
             processes: std::mem::take(&mut index.processes),
             troubles,
             names: Arc::new(std::mem::take(&mut index.names)),
+            page: Page::Whole,
             backing: Backing::Container { storage, index: Box::new(index) },
         }
     }
@@ -124,6 +138,11 @@ impl Report {
     /// `ncu-rep`, `ncu-repz` or `ncu-csv`.
     pub const fn format(&self) -> &'static str {
         self.format
+    }
+
+    /// How much of a report this can hold.
+    pub const fn page(&self) -> Page {
+        self.page
     }
 
     /// Its size, uncompressed, in bytes.
@@ -266,7 +285,7 @@ fn read_start(input: &mut impl Read) -> io::Result<Start> {
 fn describe(start: &[u8]) -> String {
     let known: &[(&[u8], &str)] = &[
         (b"SQLite format 3\0", "an SQLite file (Nsight Systems writes such)"),
-        (b"\x1f\x8b", "a gzip stream"),
+        (b"\x1f\x8b", "a gzip stream: unpack it first (gunzip)"),
         (b"\xfd7zXZ", "an xz stream: unpack it first"),
         (b"PK\x03\x04", "a zip archive"),
         (b"{", "JSON: a trace is read by `longpole triage`"),
@@ -278,7 +297,10 @@ fn describe(start: &[u8]) -> String {
     if start.is_empty() {
         return "an empty file".to_owned();
     }
-    if let Some((_, name)) = known.iter().find(|(magic, _)| start.starts_with(magic)) {
+    let text = start.trim_ascii_start();
+    if let Some((_, name)) =
+        known.iter().find(|(magic, _)| start.starts_with(magic) || (magic[0].is_ascii_punctuation() && text.starts_with(magic)))
+    {
         return (*name).to_owned();
     }
     let shown: Vec<String> = start.iter().take(8).map(|byte| format!("{byte:02x}")).collect();

@@ -150,6 +150,7 @@ pub(crate) fn report_of(session: Session, samples: Vec<Sample>) -> Report {
     let names = Arc::new(names);
     let results = samples.into_iter().enumerate().map(|(id, sample)| sample.finish_with(id, &names)).collect();
     Report {
+        page: crate::report::Page::Whole,
         path: "made by hand".to_owned(),
         format: "ncu-csv",
         bytes: 0,

@@ -59,7 +59,9 @@ trouble_codes! {
     UnknownReportVersion, "unknown_report_version", Notice, "the report's layout has a version that this program does not know",
         "it was read as version 7; compare a figure with ncu's own, and update longpole";
     /// More results than are read.
-    TooManyResults, "too_many_results", DataLoss, "results beyond the first 16 million were not read", "profile fewer kernels at a time";
+    TooManyResults, "too_many_results", DataLoss, "results beyond the first million, or values beyond the first 16 million of a table, were not read", "profile fewer kernels at a time";
+    /// Figures were read from a table.
+    RoundedFigures, "rounded_figures", Info, "figures of a CSV are rounded as ncu printed them", "open the .ncu-rep for all digits";
     /// Clocks were left to the GPU.
     ClocksNotLocked, "clocks_not_locked", Info, "the clocks were not locked while this was profiled: times vary with them",
         "leave out `--clock-control none` for repeatable figures";

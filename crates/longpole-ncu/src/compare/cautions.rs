@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::matching::{Head, Matched};
 use super::types::Caution;
-use crate::report::Report;
+use crate::report::{Page, Report};
 use crate::session::{Device, Session};
 
 /// What ncu does unless it is told otherwise, for options whose absence on a known command line means that.
@@ -23,6 +23,7 @@ pub(super) fn cautions(before: &Report, after: &Report, heads_before: &[Head], h
     for (option, about) in [("cache-control", "cache control"), ("replay-mode", "replay mode")] {
         add(about, differ(&format!("--{option}"), setting(first, option), setting(second, option)));
     }
+    add("rules", rules(before, after));
     add("sections", sections(before, after, heads_before, heads_after));
     add("ncu version", differ("the version of ncu", first.ncu_version(), second.ncu_version()));
     add("CUDA version", differ("the CUDA version", first.version("CUDA Version"), second.version("CUDA Version")));
@@ -37,7 +38,7 @@ const SERIALISED: &str = "ncu runs kernels one at a time, and may flush caches a
                           so confirm a change with a benchmark";
 
 fn differ(what: &str, before: Option<&str>, after: Option<&str>) -> Option<String> {
-    let (before, after) = (before?, after?);
+    let (before, after) = (before.filter(|name| !name.is_empty())?, after.filter(|name| !name.is_empty())?);
     (before != after).then(|| format!("{what} differs: {before} before, {after} after"))
 }
 
@@ -88,12 +89,27 @@ fn clocks(first: &Session, second: &Session, before: &[Head], after: &[Head]) ->
     }
 }
 
+/// A page of ncu without rules says nothing about what they would have said.
+fn rules(before: &Report, after: &Report) -> Option<String> {
+    let sides = match (before.page() == Page::Raw, after.page() == Page::Raw) {
+        (false, false) => return None,
+        (true, true) => "both are",
+        (true, false) => "the first is",
+        (false, true) => "the second is",
+    };
+    Some(format!("no rules on this page ({sides} of `--page raw`): what ncu suggests is not compared"))
+}
+
 /// What was collected of the first result of each; rules and figures of the other sections cannot be compared.
 fn sections(before: &Report, after: &Report, heads_before: &[Head], heads_after: &[Head]) -> Option<String> {
     let of = |report: &Report, heads: &[Head]| -> BTreeSet<String> {
         let result = heads.first().and_then(|head| report.decode(head.id, &report.select().sections()));
         result.into_iter().flat_map(|result| result.sections).map(|section| section.id).collect()
     };
+    if before.page() != after.page() {
+        // A table names the sections that it has rows of, which says nothing about the others.
+        return None;
+    }
     let (first, second) = (of(before, heads_before), of(after, heads_after));
     if first.is_empty() || second.is_empty() || first == second {
         return None;

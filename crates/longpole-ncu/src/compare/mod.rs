@@ -11,11 +11,12 @@ mod types;
 
 pub use types::{Caution, Comparison, Figure, MatchedBy, NameTotal, Pair};
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use rayon::prelude::*;
 
-use crate::report::Report;
+use crate::report::{Page, Report};
+use crate::result::ProfiledResult;
 use crate::summary::{self, launch, speed};
 use matching::{Head, Matched};
 
@@ -27,10 +28,22 @@ pub fn compare(before: &Report, after: &Report, keep: impl Fn(&str) -> bool) -> 
     let (heads_before, heads_after) = (heads(before, &keep), heads(after, &keep));
     let matching = matching::matching(&heads_before, &heads_after);
     let (selection_before, selection_after) = (summary::selection(before), summary::selection(after));
+    let has_rules = before.page() != Page::Raw && after.page() != Page::Raw;
     let compared = |matched: &Matched| {
         let first = before.decode(heads_before[matched.before].id, &selection_before)?;
         let second = after.decode(heads_after[matched.after].id, &selection_after)?;
-        Some(pair::pair(&summary::summarize(before, &first), &summary::summarize(after, &second), matched.by))
+        let summaries = (summary::summarize(before, &first), summary::summarize(after, &second));
+        let mut pair = pair::pair(&summaries.0, &summaries.1, matched.by);
+        if has_rules {
+            // A table does not name all sections that were collected.
+            let sections = |report: &Report, result: &ProfiledResult| -> HashSet<String> {
+                let sections = result.sections.iter().filter(|_| report.page() == Page::Whole);
+                sections.map(|section| section.id.clone()).collect()
+            };
+            pair.rules_gone = pair::only_in(&summaries.0.suggestions, &summaries.1.suggestions, &sections(after, &second));
+            pair.rules_new = pair::only_in(&summaries.1.suggestions, &summaries.0.suggestions, &sections(before, &first));
+        }
+        Some(pair)
     };
     let pairs: Vec<Pair> = matching.pairs.par_iter().filter_map(compared).collect();
     let named = |heads: &[Head], places: &[usize]| places.iter().map(|&place| (heads[place].id, heads[place].name.clone())).collect();

@@ -62,8 +62,8 @@ pub(super) fn pair(before: &KernelSummary, after: &KernelSummary, matched_by: Ma
         verdict_after: after.verdict.as_ref().map(|verdict| verdict.kind),
         figures: FIGURES.iter().filter_map(figure).collect(),
         stalls: moved_stalls(&before.stalls, &after.stalls),
-        rules_gone: only_in(&before.suggestions, &after.suggestions),
-        rules_new: only_in(&after.suggestions, &before.suggestions),
+        rules_gone: Vec::new(),
+        rules_new: Vec::new(),
     }
 }
 
@@ -90,18 +90,21 @@ fn moved_stalls(before: &[Stall], after: &[Stall]) -> Vec<Figure> {
     moved.into_iter().map(|(_, figure)| figure).collect()
 }
 
-fn key(suggestion: &Suggestion) -> (&str, &str) {
-    (&suggestion.rule, &suggestion.title)
-}
-
 /// Rules of one side that the other does not have, by rule and title; texts hold figures that differ by themselves. Plain
-/// information is no finding.
-fn only_in(side: &[Suggestion], other: &[Suggestion]) -> Vec<(String, String)> {
+/// information is no finding, and neither is a rule of a section that the other side did not collect (`sections`; empty where that is
+/// not known). A page without titles has the rule's name in their place: then that alone counts.
+pub(super) fn only_in(side: &[Suggestion], other: &[Suggestion], sections: &HashSet<String>) -> Vec<(String, String)> {
     let is_finding = |suggestion: &&Suggestion| {
         suggestion.speedup_pct.is_some() || matches!(suggestion.kind, MessageKind::Warning | MessageKind::Optimization)
     };
+    let has_titles = |side: &[Suggestion]| side.is_empty() || side.iter().any(|suggestion| suggestion.title != suggestion.rule);
+    let by_title = has_titles(side) && has_titles(other);
+    let key = |suggestion: &'_ Suggestion| (suggestion.rule.clone(), if by_title { suggestion.title.clone() } else { String::new() });
     let known: HashSet<_> = other.iter().filter(is_finding).map(key).collect();
+    let could_be_known =
+        |suggestion: &&Suggestion| sections.is_empty() || suggestion.section.is_empty() || sections.contains(&suggestion.section);
     let mut seen = HashSet::new();
-    let only = side.iter().filter(is_finding).filter(|suggestion| !known.contains(&key(suggestion)) && seen.insert(key(suggestion)));
+    let only = side.iter().filter(is_finding).filter(could_be_known);
+    let only = only.filter(|suggestion| !known.contains(&key(suggestion)) && seen.insert(key(suggestion)));
     only.map(|suggestion| (suggestion.rule.clone(), suggestion.text.clone())).collect()
 }

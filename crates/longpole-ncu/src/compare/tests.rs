@@ -140,3 +140,45 @@ fn free_clocks_on_both_sides_and_unknown_facts() {
     let known = report_of(session("H200", 132, "2025.3.1", "ncu app"), vec![Sample::kernel("k").section("A").clocks_locked(true)]);
     assert_eq!(about(&known, &report(vec![Sample::kernel("k")])).len(), 1);
 }
+
+#[test]
+fn rules_of_a_section_that_the_other_side_lacks_are_neither_gone_nor_new() {
+    let rule = |sample: Sample, name: &str, section: &str| sample.rule(name, section, name, MessageKind::Optimization, None);
+    let before = rule(rule(Sample::kernel("k").section("A").section("B"), "InA", "A"), "InB", "B");
+    let pair = one(before, Sample::kernel("k").section("B"));
+    assert_eq!(pair.rules_gone, [("InB".to_owned(), "InB".to_owned())]);
+}
+
+#[test]
+fn a_page_without_titles_or_rules_makes_no_rule_gone() {
+    let titled = |title: &str| {
+        let mut report = report(vec![Sample::kernel("k").rule("Imbalance", "S", "x", MessageKind::Optimization, None)]);
+        if let crate::report::Backing::Table(results) = &mut report.backing {
+            results[0].rules[0].title = title.to_owned();
+        }
+        report
+    };
+    let mut table = titled("Imbalance");
+    table.page = Page::Details;
+    let pair = |before: &Report, after: &Report| compare(before, after, |_| true).pairs.remove(0);
+    let found = pair(&titled("SM Imbalance"), &table);
+    assert!(found.rules_gone.is_empty() && found.rules_new.is_empty(), "{found:?}");
+    let mut raw = report(vec![Sample::kernel("k")]);
+    raw.page = Page::Raw;
+    let comparison = compare(&titled("SM Imbalance"), &raw, |_| true);
+    assert!(comparison.pairs[0].rules_gone.is_empty());
+    assert!(comparison.cautions.iter().any(|caution| caution.about == "rules" && caution.text.contains("no rules on this page")));
+}
+
+#[test]
+fn a_device_without_a_name_is_no_other_device() {
+    let with = |name: &str| {
+        let device = Device { id: 0, name: name.to_owned(), attributes: Vec::new() };
+        let mut report = report(vec![Sample::kernel("k")]);
+        report.session = Session { devices: vec![device], ..Session::default() };
+        report
+    };
+    let about =
+        |before: &str, after: &str| compare(&with(before), &with(after), |_| true).cautions.iter().any(|caution| caution.about == "device");
+    assert_eq!((about("H200", ""), about("H200", "H100")), (false, true));
+}

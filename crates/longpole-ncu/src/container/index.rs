@@ -25,8 +25,8 @@ const MOST_NAMES: usize = 1 << 22;
 /// Most bytes of facts about the session that are kept, over all blocks; real reports have a few ten thousand.
 const MOST_SESSION_BYTES: usize = 8 << 20;
 
-/// Most results that are indexed.
-const MOST_ENTRIES: usize = 1 << 24;
+/// Most results and pieces of source data that are indexed: each costs memory in every table, however few bytes it has in the file.
+const MOST_ENTRIES: usize = 1 << 20;
 
 /// What kind of thing was profiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -198,6 +198,11 @@ impl Reader<'_> {
             return None;
         };
         self.position = offset + u64::from(length);
+        if length == 0 {
+            // A result has at least a name. Four bytes in the file must not become a row.
+            self.troubles.add(TroubleCode::DamagedResult, Some(start), || Some("a result of no bytes".to_owned()));
+            return Some(());
+        }
         if self.index.entries.len() + self.index.sources.len() >= MOST_ENTRIES {
             self.troubles.add(TroubleCode::TooManyResults, Some(start), || None);
             return None;

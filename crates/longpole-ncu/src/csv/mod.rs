@@ -15,7 +15,7 @@ mod table;
 use std::io::{self, BufRead, BufReader, Read};
 
 use crate::error::Error;
-use crate::report::{Backing, Report};
+use crate::report::{Backing, Page, Report};
 use crate::trouble::{TroubleCode, Troubles};
 
 /// What the header of both pages starts with.
@@ -68,6 +68,7 @@ pub(crate) fn read(input: impl Read, name: &str) -> Result<Report, Error> {
         processes: read.processes,
         troubles,
         names: read.names,
+        page: if read.has_details { Page::Details } else { Page::Raw },
         backing: Backing::Table(read.results),
     })
 }

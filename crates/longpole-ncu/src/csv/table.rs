@@ -33,6 +33,8 @@ pub(super) struct Contents {
     pub(super) processes: Vec<Process>,
     pub(super) names: Arc<Names>,
     pub(super) results: Vec<ProfiledResult>,
+    /// True if a table was of the details page.
+    pub(super) has_details: bool,
 }
 
 /// Tables of one input, one after another: whoever puts outputs together has a header for each.
@@ -52,6 +54,7 @@ pub(super) struct Tables<'a> {
     /// The results of this table by ID and process.
     known: HashMap<(u64, Option<usize>), usize>,
     values: usize,
+    has_details: bool,
 }
 
 impl<'a> Tables<'a> {
@@ -69,6 +72,7 @@ impl<'a> Tables<'a> {
             results: Vec::new(),
             known: HashMap::new(),
             values: 0,
+            has_details: false,
         }
     }
 
@@ -103,6 +107,7 @@ impl<'a> Tables<'a> {
         }
         if is_header(row) {
             self.header = Header::of(row, &mut self.names);
+            self.has_details |= self.header.is_details;
             self.units.clear();
             self.known.clear();
             return true;
@@ -118,7 +123,13 @@ impl<'a> Tables<'a> {
         }
         match id.filter(|_| self.header.fits(row)) {
             Some(id) if self.header.is_details => self.details(id, row),
-            Some(id) => self.raw(id, row),
+            Some(id) => {
+                if self.units.is_empty() {
+                    self.troubles
+                        .add(TroubleCode::DamagedTableRow, Some(place), || Some("a row without the row of units above it".to_owned()));
+                }
+                self.raw(id, row);
+            }
             None => self.troubles.add(TroubleCode::DamagedTableRow, Some(place), || {
                 Some(format!("{} cells where {} are expected", row.len(), self.header.columns.len()))
             }),
@@ -140,12 +151,17 @@ impl<'a> Tables<'a> {
         self.known.clear();
         let at = self.result(id, row);
         let mut metrics = Vec::new();
-        let plain = Unit { exponent: 0, base: String::new() };
         for (number, (column, cell)) in self.header.columns.iter().zip(row).enumerate() {
             let Column::Metric(name) = *column else { continue };
-            let unit = self.units.get(number).map_or(Some(&plain), Option::as_ref);
+            let base = units::of_metric(self.names.text(name));
+            // What ncu scales cannot be read without its unit, and not in a unit of another kind. Everything else is printed as it is.
+            let unit = match (self.units.get(number), base.filter(|base| is_scaled(base))) {
+                (None, None) => Some(0),
+                (None, Some(_)) => None,
+                (Some(unit), base) => unit.as_ref().filter(|unit| base.is_none_or(|base| unit.base == base)).map(|unit| unit.exponent),
+            };
             let text = String::from_utf8_lossy(cell);
-            if let Some(value) = unit.and_then(|unit| value(text.trim(), self.decimals, unit.exponent)) {
+            if let Some(value) = unit.and_then(|exponent| value(text.trim(), self.decimals, exponent)) {
                 metrics.push(Metric { name, value: Some(value), instances: Vec::new(), is_series: false });
             }
         }
@@ -165,7 +181,9 @@ impl<'a> Tables<'a> {
         self.device(row, &[]);
         self.values += 1;
         let section = self.text(row, Column::SectionName).unwrap_or_default();
+        self.section(at, &section);
         if let Some(rule) = self.text(row, Column::RuleName) {
+            let section = labels::section(&section).map_or(section.clone(), |known| known.id.to_owned());
             let speedup = self.speedup(row);
             let kind = match self.text(row, Column::RuleType).as_deref() {
                 Some("INF") => MessageKind::Information,
@@ -185,13 +203,13 @@ impl<'a> Tables<'a> {
             return;
         }
         let Some(label) = self.text(row, Column::MetricName) else { return };
-        self.section(at, &section);
         // Metrics asked for by name are printed by name.
         let Some(metric) = labels::metric(&section, &label).or_else(|| label.contains("__").then_some(label.as_str())) else { return };
         let unit = units::parse(&self.text(row, Column::MetricUnit).unwrap_or_default());
         let printed = self.text(row, Column::MetricValue);
         // A label that stands for another metric on another device shows by its unit.
-        let unit = unit.filter(|unit| unit.base.is_empty() || units::of_metric(metric).is_none_or(|base| base == unit.base));
+        let unit =
+            unit.filter(|unit| units::of_metric(metric).is_none_or(|base| base == unit.base || (unit.base.is_empty() && !is_scaled(base))));
         if let Some(value) = unit.zip(printed).and_then(|(unit, printed)| value(&printed, self.decimals, unit.exponent)) {
             let name = self.names.intern(metric);
             self.results[at].1.push(Metric { name, value: Some(value), instances: Vec::new(), is_series: false });
@@ -304,8 +322,13 @@ impl<'a> Tables<'a> {
         };
         let results = self.results.into_iter().map(whole).collect();
         let session = Session { devices: self.devices, ..Session::default() };
-        Contents { session, processes: self.processes, names, results }
+        Contents { session, processes: self.processes, names, results, has_details: self.has_details }
     }
+}
+
+/// Does ncu print values of this base unit with prefixes?
+fn is_scaled(base: &str) -> bool {
+    base == "ns" || base == "Hz" || base.starts_with("byte") || base.ends_with("/s")
 }
 
 /// A graph has no sizes of its own; ncu prints those that its launch metrics have.

@@ -54,7 +54,9 @@ pub fn summarize(report: &Report, result: &ProfiledResult) -> KernelSummary {
         suggestions: suggestions::suggestions(&result.rules, kind),
         symptoms,
         missing: Vec::new(),
+        not_on_page: Vec::new(),
     };
-    summary.missing = missing::missing(&summary, result);
+    summary.missing = missing::missing(report, &summary, result);
+    summary.not_on_page = missing::not_on_page(report.page(), &summary, result);
     summary
 }

@@ -27,6 +27,7 @@ const L1_HIT: &str = "l1tex__t_sector_hit_rate.pct";
 const L2_HIT: &str = "lts__t_sector_hit_rate.pct";
 const IPC: &str = "sm__inst_executed.avg.per_cycle_active";
 const ISSUE: &str = "smsp__issue_active.avg.per_cycle_active";
+const ISSUE_PCT: &str = "smsp__issue_active.avg.pct_of_peak_sustained_active";
 const ACTIVE_WARPS: &str = "smsp__warps_active.avg.per_cycle_active";
 const ELIGIBLE_WARPS: &str = "smsp__warps_eligible.avg.per_cycle_active";
 
@@ -64,8 +65,21 @@ const PIPES: &[(&str, &str)] = &[
 
 /// Is the metric read here?
 pub(crate) fn wants(name: &str) -> bool {
-    const SINGLE: &[&str] =
-        &[DRAM_RATE, DRAM_PEAK_PER_CYCLE, DRAM_CLOCK, SM_CLOCK, L1, L2, L1_HIT, L2_HIT, IPC, ISSUE, ACTIVE_WARPS, ELIGIBLE_WARPS];
+    const SINGLE: &[&str] = &[
+        DRAM_RATE,
+        DRAM_PEAK_PER_CYCLE,
+        DRAM_CLOCK,
+        SM_CLOCK,
+        L1,
+        L2,
+        L1_HIT,
+        L2_HIT,
+        IPC,
+        ISSUE,
+        ISSUE_PCT,
+        ACTIVE_WARPS,
+        ELIGIBLE_WARPS,
+    ];
     const SEVERAL: &[&[&str]] = &[DRAM_READ_RATE, DRAM_WRITE_RATE];
     wants_for_table(name)
         || SINGLE.contains(&name)
@@ -122,7 +136,8 @@ pub(crate) fn speed(metrics: &Metrics) -> Speed {
         l1_hit_pct: metrics.number(L1_HIT),
         l2_hit_pct: metrics.number(L2_HIT),
         ipc: metrics.number(IPC),
-        issue_active_fraction: metrics.number(ISSUE),
+        // ncu prints the first with more digits, which counts where a table is all there is.
+        issue_active_fraction: metrics.number(ISSUE_PCT).map(|percent| percent / 100.0).or_else(|| metrics.number(ISSUE)),
         active_warps: metrics.number(ACTIVE_WARPS),
         eligible_warps: metrics.number(ELIGIBLE_WARPS),
         busiest_pipe: pipes.chain(tensor_pct.map(|percent| ("tensor", percent))).max_by(|a, b| a.1.total_cmp(&b.1)),

@@ -36,6 +36,8 @@ pub struct KernelSummary {
     pub symptoms: Vec<Symptom>,
     /// Figures that were not collected, with the section that has them.
     pub missing: Vec<Missing>,
+    /// What the table export that was read cannot hold, whatever was collected. Empty for a report.
+    pub not_on_page: Vec<&'static str>,
 }
 
 /// The launch.

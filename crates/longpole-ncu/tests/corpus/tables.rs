@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use longpole_ncu::{ProfiledResult, Report, TroubleCode};
+use longpole_ncu::{Page, ProfiledResult, Report, TroubleCode, summary};
 
 use crate::details_page::{estimate, without_addresses};
 use crate::eras::all_of;
@@ -264,4 +264,50 @@ fn metrics_asked_for_by_name_are_read_from_the_details_page() {
     assert_eq!(result.metrics.iter().map(|(name, _)| name).collect::<Vec<_>>(), ["gpu__time_duration.sum"]);
     assert_eq!(result.metrics.count("gpu__time_duration.sum"), Some(2_500));
     assert_eq!(result.sections.len(), 3);
+}
+
+/// A raw page with these units (`None` for no row of them).
+fn raw_with(units: Option<&str>) -> Report {
+    let head = "\"ID\",\"Process ID\",\"Kernel Name\",\"gpu__time_duration.sum\",\"launch__grid_size\",\"sm__throughput.avg.pct_of_peak_sustained_elapsed\"\n";
+    let units = units.map_or_else(String::new, |unit| format!("\"\",\"\",\"\",\"{unit}\",\"\",\"%\"\n"));
+    read(format!("{head}{units}\"0\",\"1\",\"k\",\"353.0\",\"152\",\"3.4\"\n").as_bytes())
+}
+
+#[test]
+fn a_figure_without_its_unit_is_no_figure() {
+    let of = |report: &Report| {
+        let result = report.decode(0, &report.select().values(|_| true)).unwrap();
+        let number = |name: &str| result.metrics.number(name);
+        (number("gpu__time_duration.sum"), number("launch__grid_size"), number("sm__throughput.avg.pct_of_peak_sustained_elapsed"))
+    };
+    let (good, bare, odd) = (raw_with(Some("us")), raw_with(None), raw_with(Some("fortnight")));
+    assert_eq!(of(&good), (Some(353_000.0), Some(152.0), Some(3.4)));
+    assert!(good.troubles().is_empty());
+    assert_eq!(of(&bare), (None, Some(152.0), Some(3.4)));
+    assert_eq!(bare.troubles()[0].example.as_deref(), Some("a row without the row of units above it"));
+    assert_eq!(of(&odd), (None, Some(152.0), Some(3.4)));
+}
+
+#[test]
+fn a_page_says_what_it_cannot_hold_and_names_sections_of_rules() {
+    let details = "\"ID\",\"Process ID\",\"Kernel Name\",\"Section Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\",\"Rule Name\",\"Rule Type\",\"Rule Description\"\n\
+        \"0\",\"1\",\"k\",\"GPU Speed Of Light Throughput\",\"Duration\",\"us\",\"353\"\n\
+        \"0\",\"1\",\"k\",\"Scheduler Statistics\",\"One or More Eligible\",\"%\",\"3.62\"\n\
+        \"0\",\"1\",\"k\",\"Scheduler Statistics\",\"Issued Warp Per Scheduler\",\"\",\"0.04\"\n\
+        \"0\",\"1\",\"k\",\"Launch Statistics\",\"\",\"\",\"\",\"LaunchConfiguration\",\"OPT\",\"small\"\n";
+    let report = read(details.as_bytes());
+    let result = report.decode(0, &summary::selection(&report)).unwrap();
+    assert_eq!((report.page(), result.rules[0].section.as_str()), (Page::Details, "LaunchStats"));
+    assert!(result.sections.iter().any(|section| section.id == "LaunchStats"));
+    let summary = summary::summarize(&report, &result);
+    assert!((summary.speed.issue_active_fraction.unwrap() - 0.0362).abs() < 1e-9);
+    assert!(
+        summary.missing.iter().all(|missing| missing.section != "WarpStateStats" && missing.section != "LaunchStats"),
+        "{:?}",
+        summary.missing
+    );
+    assert!(summary.not_on_page.contains(&"stall reasons") && summary.not_on_page.contains(&"hot instructions"));
+    let raw = raw_with(Some("us"));
+    let raw_summary = summary::summarize(&raw, &raw.decode(0, &summary::selection(&raw)).unwrap());
+    assert_eq!((raw.page(), raw_summary.not_on_page), (Page::Raw, vec!["ncu's suggestions", "hot instructions"]));
 }

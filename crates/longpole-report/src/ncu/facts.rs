@@ -6,6 +6,9 @@ use longpole_trace::Ns;
 use super::pct;
 use crate::units::{bytes, clock, count, decimal, rate, time};
 
+/// Said in place of a verdict.
+pub(super) const NO_VERDICT: &str = "no verdict: its figures were not collected";
+
 /// Parts that say something, with a dot between; `None` when none does.
 fn joined(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
     let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -41,10 +44,11 @@ fn few(value: f64) -> String {
 
 /// The lines of a kernel, in the order of reading. What was not collected has no line: [`missing`] says so.
 pub(super) fn facts(summary: &KernelSummary) -> Vec<(&'static str, String)> {
-    let verdict = summary.verdict.as_ref().map(|verdict| format!("{}: {}", verdict.kind.name(), verdict.because));
+    let verdict =
+        summary.verdict.as_ref().map_or_else(|| NO_VERDICT.to_owned(), |verdict| format!("{}: {}", verdict.kind.name(), verdict.because));
     let (launch, speed) = (&summary.launch, &summary.speed);
     let lines = [
-        ("verdict", verdict),
+        ("verdict", Some(verdict)),
         ("time", time_line(speed)),
         ("launch", launch_line(launch)),
         ("occupancy", occupancy_line(launch)),
@@ -166,7 +170,12 @@ pub(super) fn missing(summary: &KernelSummary) -> Vec<String> {
             None => lines.push((missing.section, vec![missing.what])),
         }
     }
-    lines.into_iter().map(|(section, what)| format!("{}: add `--section {section}`", what.join(", "))).collect()
+    let mut lines: Vec<String> =
+        lines.into_iter().map(|(section, what)| format!("{}: add `--section {section}`", what.join(", "))).collect();
+    if !summary.not_on_page.is_empty() {
+        lines.push(format!("{}: this CSV does not hold them: open the .ncu-rep", summary.not_on_page.join(", ")));
+    }
+    lines
 }
 
 #[cfg(test)]

@@ -15,10 +15,12 @@ pub fn kernel_lines(kernels: &[NcuKernel], trust: &Trust, options: &TextOptions)
         let summary = &kernel.summary;
         let duration = summary.speed.duration_ns.map_or_else(|| "time not collected".to_owned(), facts::nanoseconds);
         let mut parts = vec![duration];
-        parts.push(summary.verdict.as_ref().map_or_else(
-            || "no verdict: its figures were not collected".to_owned(),
-            |verdict| format!("{}: {}", verdict.kind.name(), verdict.because),
-        ));
+        parts.push(
+            summary
+                .verdict
+                .as_ref()
+                .map_or_else(|| facts::NO_VERDICT.to_owned(), |verdict| format!("{}: {}", verdict.kind.name(), verdict.because)),
+        );
         parts.extend(
             summary.stalls.first().map(|stall| format!("waits most for {} ({})", stall.reason, super::pct(stall.share_fraction * 100.0))),
         );

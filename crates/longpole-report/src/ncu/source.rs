@@ -36,7 +36,7 @@ pub fn sources_text(header: &ReportHeader<'_>, kernels: &[NcuKernel], limit: Opt
     for kernel in kernels {
         let _ = writeln!(out, "\n{}", style.dim(&"─".repeat(options.width)));
         hanging(&mut out, "", &format!("{} {}", kernel.summary.id, kernel.short_name), options);
-        if kernel.source.is_none() {
+        if kernel.source.is_none() && kernel.summary.not_on_page.is_empty() {
             hanging(&mut out, "  ", NOTHING, options);
         }
         for (title, table) in tables(kernel, limit) {
@@ -56,7 +56,7 @@ pub fn sources_markdown(header: &ReportHeader<'_>, kernels: &[NcuKernel], limit:
     let _ = writeln!(out, "\n{}", markdown_text(WHOSE));
     for kernel in kernels {
         let _ = writeln!(out, "\n### {} {}", kernel.summary.id, markdown_text(&kernel.short_name));
-        if kernel.source.is_none() {
+        if kernel.source.is_none() && kernel.summary.not_on_page.is_empty() {
             let _ = writeln!(out, "\n_{}_", markdown_text(NOTHING));
         }
         for (title, table) in tables(kernel, limit) {

@@ -10,7 +10,7 @@ const REACH: usize = 64;
 /// Bytes at which some rule may begin.
 const ANCHORS: [bool; 256] = {
     let mut table = [false; 256];
-    let bytes = b"=:/\\.@ _-IzJ%";
+    let bytes = b"=:/\\.@ _-IzJ%,";
     let mut at = 0;
     while at < bytes.len() {
         table[bytes[at] as usize] = true;
@@ -36,6 +36,7 @@ pub(super) fn next(text: &[u8], from: usize) -> Option<Hidden> {
 fn at(text: &[u8], at: usize, floor: usize) -> Option<Hidden> {
     match text[at] {
         b'=' | b':' => assignment(text, at, floor),
+        b',' => argument(text, at, floor),
         b'/' => url(text, at, floor).or_else(|| home(text, at)),
         b'\\' => home(text, at),
         b'.' => host(text, at, floor)
@@ -209,6 +210,8 @@ enum Name {
     Secret,
     /// Its value is hidden if it looks like a credential: language models have tokens of another kind.
     Token,
+    /// A token by a name in capitals: a quoted value needs no digit.
+    Variable,
     /// The same as a secret, unless it is the path of a folder: shells call the current one so too.
     Pwd,
     /// Its value is hidden behind a `=`.
@@ -234,7 +237,8 @@ fn name_before(text: &[u8], before: usize, floor: usize) -> (Name, usize) {
     } else if IDENTITY_NAMES.contains(&&text[start..before]) {
         Name::Identity
     } else if TOKEN_NAMES.iter().any(|ending| letters.ends_with(ending)) {
-        Name::Token
+        let is_variable = !text[start..before].iter().any(u8::is_ascii_lowercase);
+        if is_variable { Name::Variable } else { Name::Token }
     } else {
         Name::Other
     };
@@ -249,11 +253,28 @@ fn assignment(text: &[u8], at: usize, floor: usize) -> Option<Hidden> {
     }
     let is_between = |byte: u8| matches!(byte, b' ' | b'"' | b'\'' | b'\\');
     let before = at - run_back(text, at, floor.max(at.saturating_sub(3)), is_between);
-    let (name, _) = name_before(text, before, floor);
+    let (mut name, start) = name_before(text, before, floor);
+    // `"pw": "VALUE"`: too short a name to mean that anywhere else.
+    if &text[start..before] == b"pw" && before < at && is_quote(text[before]) {
+        name = Name::Pwd;
+    }
     if name == Name::Other || (name == Name::Identity && (sign != b'=' || before != at)) {
         return None;
     }
     value(text, at + 1, name)
+}
+
+/// `setenv("HF_TOKEN", "VALUE", 1)`: a quoted name, a comma, a quoted value; `at` is at the comma.
+fn argument(text: &[u8], at: usize, floor: usize) -> Option<Hidden> {
+    let before = at - run_back(text, at, floor.max(at.saturating_sub(2)), is_quote);
+    let (name, _) = if before < at { name_before(text, before, floor) } else { return None };
+    let next = at + 1 + run(&text[..text.len().min(at + 4)], at + 1, |byte| byte == b' ');
+    let is_quoted = text.get(next).is_some_and(|&byte| is_quote(byte));
+    if is_quoted && matches!(name, Name::Secret | Name::Token | Name::Variable) { value(text, at + 1, name) } else { None }
+}
+
+fn is_quote(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\'' | b'\\')
 }
 
 /// `HF_TOKEN%3DVALUE` and `%2Fhome%2FNAME`, as in addresses of pages; `at` is at the sign.
@@ -280,7 +301,7 @@ fn word_before(text: &[u8], at: usize, floor: usize) -> Option<Hidden> {
     }
     // `HF_TOKEN VALUE`, as `export` and lists of variables print it.
     let is_variable = |word: &[u8]| word.contains(&b'_') && !word.iter().any(u8::is_ascii_lowercase);
-    if matches!(name, Name::Secret | Name::Token) && is_variable(&text[start..at]) {
+    if matches!(name, Name::Secret | Name::Token | Name::Variable) && is_variable(&text[start..at]) {
         return value(text, at + 1, Name::Token);
     }
     // `curl -u NAME:PASSWORD`.
@@ -319,9 +340,13 @@ fn value(text: &[u8], from: usize, name: Name) -> Option<Hidden> {
     if name == Name::Pwd && (matches!(head[0], b'/' | b'~' | b'.' | b'$' | b'(') || head.get(1) == Some(&b':')) {
         return None;
     }
-    if name == Name::Token {
+    if matches!(name, Name::Token | Name::Variable) {
         let plain = head.iter().all(|&byte| is_word(byte) || matches!(byte, b'.' | b'+' | b'/' | b'=' | b':'));
-        if head.len() < 6 || !plain || !has_digit(head) || !head.iter().any(u8::is_ascii_alphabetic) {
+        if head.len() < 6
+            || !plain
+            || !(has_digit(head) || (name == Name::Variable && quote.is_some()))
+            || !head.iter().any(u8::is_ascii_alphabetic)
+        {
             return None;
         }
     }

@@ -68,6 +68,17 @@ fn kernel(name: &str) -> Message {
     message().text(5, name).text(6, name).text(7, &format!("{name}(int)"))
 }
 
+/// So many results without a byte.
+pub(crate) fn results_of_no_bytes(results: usize) -> Vec<u8> {
+    report(&[], message(), &vec![message(); results])
+}
+
+/// So many kernels with one metric each.
+pub(crate) fn many(kernels: usize) -> Vec<u8> {
+    let duration = message().number(1, 0).message(2, &message().number(5, 1_000));
+    report(&["gpu__time_duration.sum"], message(), &vec![kernel("k").message(13, &duration); kernels])
+}
+
 /// One kernel, of which nothing was collected.
 pub(crate) fn plain() -> Vec<u8> {
     report(&[], message(), &[kernel("k")])

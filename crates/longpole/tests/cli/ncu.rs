@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 use crate::harness::{command, print, root, run, run_with};
-use crate::made_report::{empty, plain};
+use crate::made_report::{empty, many, plain, results_of_no_bytes};
 use crate::schema::validate;
 
 const REPORTS: [&str; 3] = ["kern_basic.ncu-rep", "gemv_before.ncu-repz", "gemv_after.ncu-repz"];
@@ -60,16 +60,49 @@ fn the_page_of_every_report_as_json() {
 }
 
 #[test]
-fn a_report_without_results_is_said_to_have_none() {
-    let empty = empty();
-    assert_snapshot!("ncu_empty", print_made(&empty, &[]));
-    assert_snapshot!("ncu_empty_markdown", print_made(&empty, &["--markdown"]));
-    let json = print_made(&empty, &["--json"]);
-    validate(&json);
-    assert_snapshot!("ncu_empty_json", json);
-    for args in [&["--table"][..], &["--source"], &["--metrics", "."], &["--report-only"], &["--csv"]] {
-        let run = run_with(&[&["ncu", "-"], args].concat(), &empty);
-        assert_eq!(run.code, Some(0), "{args:?}: {}", run.stderr);
+fn a_report_of_which_nothing_is_usable_exits_with_3_and_says_why() {
+    let kernel = fs::read(root().join(report("kern_basic.ncu-rep"))).expect("the corpus is there");
+    let packed = fs::read(root().join(report("gemv_before.ncu-repz"))).expect("the corpus is there");
+    let header = "\"ID\",\"Process ID\",\"Process Name\",\"Kernel Name\",\"gpu__time_duration.sum\"\n";
+    let no_bytes = results_of_no_bytes(1_000);
+    let cases: [(&[u8], &str); 7] = [
+        (&empty(), "`-` has no results: nothing was profiled"),
+        (&kernel[..1_000], "`-` ends before its first result"),
+        (&kernel[..12], "`-` ends before its first result"),
+        (&kernel[..4], "`-` ends before its first result"),
+        (&packed[..400], "`-` "),
+        (header.as_bytes(), "`-` has a header and no rows"),
+        (&no_bytes, "no result of `-` could be read"),
+    ];
+    for (bytes, part) in cases {
+        for args in [&[][..], &["--json"], &["--table"], &["--source"], &["--metrics", "."], &["--report-only"], &["--csv"]] {
+            let run = run_with(&[&["ncu", "-"], args].concat(), bytes);
+            assert_eq!((run.code, run.stdout.as_str(), run.stderr.lines().count()), (Some(3), "", 1), "{args:?}: {}", run.stderr);
+            assert!(run.stderr.contains(part), "{args:?}: {}", run.stderr);
+        }
+    }
+}
+
+#[test]
+fn metrics_as_csv_have_one_header_and_all_rows_of_all_kernels() {
+    let many = many(200);
+    let csv = print_made(&many, &["--metrics", ".", "--csv"]);
+    assert_eq!((csv.lines().count(), csv.matches("metric,value").count()), (201, 1), "{csv}");
+    let limited = print_made(&many, &["--metrics", ".", "--csv", "--limit", "70"]);
+    assert_eq!(limited.lines().count(), 71);
+    let text = print_made(&many, &["--metrics", ".", "--limit", "70"]);
+    assert!(text.contains("and 130 more; --limit 0 shows all"), "{text}");
+    let json = validate(&print_made(&many, &["--metrics", ".", "--json"]));
+    assert_eq!(json["kernels"].as_array().map(Vec::len), Some(200));
+}
+
+#[test]
+fn more_kernels_than_fit_into_memory_are_not_shown_in_full() {
+    let many = many(66_000);
+    for args in [&["--json"][..], &["--source"]] {
+        let run = run_with(&[&["ncu", "-"], args].concat(), &many);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(2), ""), "{args:?}");
+        assert!(run.stderr.contains("at most 65,536 kernels are shown in full at once, and these are 66,000"), "{}", run.stderr);
     }
 }
 
@@ -247,7 +280,45 @@ fn the_command_line_of_a_run_is_shown_on_request_only() {
 fn a_plain_kernel_without_sections_says_what_to_add() {
     let text = print_made(&plain(), &[]);
     assert!(text.contains("not collected") && text.contains("--section SpeedOfLight"), "{text}");
-    assert!(!text.contains("0 ns") && !text.contains("verdict "), "nothing is made up: {text}");
+    assert!(
+        !text.contains("0 ns") && text.contains("verdict        no verdict: its figures were not collected"),
+        "nothing is made up: {text}"
+    );
     let table = print_made(&plain(), &["--table"]);
     assert!(table.contains("not collected (add `--section SpeedOfLight`)"), "{table}");
+}
+
+#[test]
+fn nothing_that_matches_is_said_in_every_view() {
+    let basic = &report("kern_basic.ncu-rep");
+    for args in [&[][..], &["--table"], &["--source"], &["--markdown"]] {
+        let text = print(&[&["ncu", basic, "--kernel", "zzz"], args].concat());
+        assert!(args == ["--source"] || text.contains("no kernel matches --kernel (6 without it)"), "{args:?}: {text}");
+    }
+    let lines = run(&["ncu", basic, "--kernel", "zzz", "--report-only"]);
+    assert_eq!((lines.code, lines.stdout.as_str(), lines.stderr.trim()), (Some(0), "", "no kernel matches"));
+    assert!(print(&["ncu", basic, "--metrics", "zzz"]).contains("no metric matches"));
+}
+
+#[test]
+fn inputs_of_other_kinds_are_named() {
+    for (bytes, part) in
+        [(&b" \n {\"traceEvents\": []}"[..], "found JSON"), (b"\x1f\x8b\x08", "found a gzip stream: unpack it first (gunzip)")]
+    {
+        let run = run_with(&["ncu", "-"], bytes);
+        assert!(run.code == Some(3) && run.stderr.contains(part), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn names_of_metrics_are_whole_beside_long_texts() {
+    let output = command(&["ncu", &report("gemv_before.ncu-repz"), "--metrics", ".", "--limit", "0"]).env("COLUMNS", "160").output();
+    let text = String::from_utf8(output.expect("it starts").stdout).expect("output is UTF-8");
+    assert!(text.contains("dram__bytes.sum.per_second") && text.contains(" names "), "{text}");
+    let names = text.lines().filter_map(|line| line.split("  ").next()).filter(|name| name.contains("__"));
+    assert!(
+        names.clone().count() > 500 && names.clone().all(|name| !name.contains('…')),
+        "{:?}",
+        names.filter(|name| name.contains('…')).next()
+    );
 }

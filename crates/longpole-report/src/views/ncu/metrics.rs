@@ -3,6 +3,7 @@
 use longpole_ncu::Value as Raw;
 
 use super::super::text;
+use crate::names::ellipsis;
 use crate::ncu::NcuKernel;
 use crate::table::{Column, Kind, Row, Table, Value};
 use crate::units::{count, decimal};
@@ -10,7 +11,7 @@ use crate::units::{count, decimal};
 /// The value as people read it: whole numbers with separators, others with two decimals.
 fn shown(value: &Raw) -> String {
     match value {
-        Raw::Text(text) => text.clone(),
+        Raw::Text(text) => short_text(text),
         Raw::Unsigned(number) => count(*number),
         value => value.number().map_or_else(
             || "not a number".to_owned(),
@@ -20,6 +21,16 @@ fn shown(value: &Raw) -> String {
             },
         ),
     }
+}
+
+/// Columns of a text: names of metrics come first.
+const TEXT: usize = 24;
+
+/// Texts are long lists of names in `group:` and `breakdown:` metrics; others are cut in their middle.
+fn short_text(text: &str) -> String {
+    let names = text.split([',', ';', ' ', '\n']).filter(|name| !name.is_empty());
+    let is_list = text.len() > TEXT && names.clone().nth(1).is_some() && names.clone().all(|name| name.contains("__"));
+    if is_list { format!("{} names", count(names.count() as u64)) } else { ellipsis(text, TEXT).into_owned() }
 }
 
 /// Six digits that mean something, more only before the point.
@@ -46,13 +57,16 @@ fn plain(value: &Raw) -> String {
     }
 }
 
+/// Wider than any name or unit of ncu: such a column is never cut while another can go.
+const WHOLE: usize = 256;
+
 /// The metrics of these kernels, kernel by kernel in the order of the report.
 pub fn metrics(kernels: &[NcuKernel]) -> Table {
     let columns = vec![
-        Column::new("metric", "metric", Kind::Text).at_least(56).not_below(32),
+        Column::new("metric", "metric", Kind::Text).at_least(WHOLE),
         Column::new("value", "value", Kind::Quantity).not_in_csv(),
         Column::new("value", "", Kind::Text).in_csv_only(),
-        Column::new("unit", "unit", Kind::Text).at_least(6),
+        Column::new("unit", "unit", Kind::Text).at_least(WHOLE),
         Column::new("instances", "instances", Kind::Count).droppable(1),
         Column::new("id", "id", Kind::Count).droppable(6),
         Column::new("short_name", "kernel", Kind::Text).at_least(16).droppable(5),
@@ -77,7 +91,7 @@ pub fn metrics(kernels: &[NcuKernel]) -> Table {
         totals: Vec::new(),
         hidden: 0,
         filtered_out: 0,
-        empty: Some("the names of all metrics: --metrics ."),
+        empty: Some("no metric matches; the names of all metrics: --metrics ."),
         notes: Vec::new(),
     }
 }
@@ -93,5 +107,12 @@ mod tests {
         assert_eq!(shown(&Raw::Double(99_635_968.0)), "99,635,968");
         assert_eq!(shown(&Raw::Double(f64::NAN)), "not a number");
         assert_eq!(plain(&Raw::Double(0.1)), "0.1");
+    }
+
+    #[test]
+    fn texts_give_way_to_names() {
+        assert_eq!(short_text("sm__a.sum,sm__b.sum,sm__cdefgh.sum"), "3 names");
+        assert_eq!(short_text("PreferNone"), "PreferNone");
+        assert_eq!(short_text("NVIDIA H200 with a very long description").chars().count(), TEXT);
     }
 }

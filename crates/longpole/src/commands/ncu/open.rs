@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 
 use longpole_analysis::{Family, short_names};
-use longpole_ncu::{Device, EntryKind, Report, Trouble, TroubleCode};
+use longpole_ncu::{Device, EntryKind, Page, Report, Trouble, TroubleCode};
 use longpole_report::{
     Grade, ReportDevice, ReportHeader, ReportSource, Table, TextOptions, Trust, csv, redact, redact_report_source, redact_string,
     redact_troubles, tables_markdown, tables_text, text_trust, wire,
@@ -21,6 +21,9 @@ use crate::terminal;
 
 /// Rows of a table shown when the user does not say.
 const DEFAULT_LIMIT: usize = 20;
+
+/// Results that are decoded at a time where little of each is kept.
+pub(super) const PIECE: usize = 1 << 12;
 
 /// A report that is ready to be asked.
 pub(super) struct Session<'a> {
@@ -55,6 +58,23 @@ impl OwnedHeader {
     }
 }
 
+/// Why there is nothing to show of a report, in one sentence.
+fn why_empty(report: &Report) -> String {
+    let path = report.path();
+    let troubles = report.troubles();
+    let has = |code| troubles.iter().any(|trouble| trouble.code == code);
+    if has(TroubleCode::CutReport) || has(TroubleCode::DamagedReportCompression) {
+        return format!("`{path}` ends before its first result: copy the file again, or profile again");
+    }
+    if troubles.iter().any(|trouble| trouble.code.describe().1 == longpole_ncu::Severity::DataLoss) {
+        return format!("no result of `{path}` could be read, since it is damaged: copy the file again, or profile again");
+    }
+    if report.format() == "ncu-csv" {
+        return format!("`{path}` has a header and no rows: export it again with `ncu --import REPORT --csv --page raw`");
+    }
+    format!("`{path}` has no results: nothing was profiled; profile again with filters (`-k`, `-s`, `-c`) that a kernel passes")
+}
+
 /// Opens a report by path, or from standard input.
 fn read(input: &OsStr) -> Result<Report, Failure> {
     let report = if input == "-" { Report::read(io::stdin().lock(), "-") } else { Report::open(Path::new(input)) };
@@ -69,6 +89,9 @@ impl<'a> Session<'a> {
         // Fails only if a pool exists already, and then that one is used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         let report = read(input)?;
+        if report.is_empty() {
+            return Err(Failure::Input(why_empty(&report)));
+        }
         let mut session = Self { report, args, options: terminal::report_options(args), watch, unlocked: 0 };
         session.watch.has_read();
         Ok(session)
@@ -90,9 +113,17 @@ impl<'a> Session<'a> {
             };
             return Err(Failure::Usage(format!("there is no result {beyond}; the report has {there}")));
         }
-        let results = self.report.decode_all(&self.report.select());
-        self.unlocked = results.iter().filter(|result| result.clocks_locked == Some(false)).count() as u64;
-        let mut heads: Vec<(usize, EntryKind, String)> = results.into_iter().map(|result| (result.id, result.kind, result.name)).collect();
+        let (everything, mut heads): (_, Vec<(usize, EntryKind, String)>) = (self.report.select(), Vec::new());
+        // In pieces, so that of each result no more than its name is kept.
+        for start in (0..self.report.len()).step_by(PIECE) {
+            let ids: Vec<usize> = (start..self.report.len().min(start + PIECE)).collect();
+            let results = self.report.decode_each(&ids, &everything);
+            self.unlocked += results.iter().filter(|result| result.clocks_locked == Some(false)).count() as u64;
+            heads.extend(results.into_iter().map(|result| (result.id, result.kind, result.name)));
+        }
+        if heads.is_empty() {
+            return Err(Failure::Input(why_empty(&self.report)));
+        }
         if !args.no_redact {
             for (_, _, name) in &mut heads {
                 redact_string(name);
@@ -126,6 +157,9 @@ impl<'a> Session<'a> {
     pub(super) fn header(&self) -> OwnedHeader {
         let mut source = source_of(&self.report, self.args.no_redact);
         let mut troubles = self.report.troubles();
+        if self.report.page() != Page::Whole {
+            troubles.push(Trouble { code: TroubleCode::RoundedFigures, count: 1, first_offset: None, example: None });
+        }
         if self.unlocked > 0 {
             troubles.push(Trouble { code: TroubleCode::ClocksNotLocked, count: self.unlocked, first_offset: None, example: None });
         }
@@ -194,6 +228,12 @@ impl<'a> Session<'a> {
         wire::write(&mut out, document)?;
         out.flush()?;
         self.end()
+    }
+
+    /// Writes part of the output.
+    pub(super) fn write(&self, output: &str) -> Result<(), Failure> {
+        io::stdout().lock().write_all(output.as_bytes())?;
+        Ok(())
     }
 
     pub(super) fn print(&self, output: &str) -> Result<(), Failure> {

@@ -7,12 +7,9 @@ use longpole_ncu::table::{self, RowOrder, TableRow, sort_rows};
 use longpole_report::views::ncu::{LaunchRow, TotalRow};
 use longpole_report::{redact_launches, views, wire};
 
-use super::open::{Chosen, Session};
+use super::open::{Chosen, PIECE, Session};
 use crate::args::Format;
 use crate::exit::Failure;
-
-/// Launches decoded at a time.
-const PIECE: usize = 1 << 12;
 
 /// The order that `--sort` names; longest first if it is not given.
 pub(super) fn order(asked: Option<&str>) -> Result<RowOrder, Failure> {
