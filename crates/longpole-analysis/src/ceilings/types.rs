@@ -44,7 +44,7 @@ impl CeilingKind {
             Self::AtMemoryFloor => Some("at its memory floor"),
             Self::AtComputeFloor => Some("at its arithmetic floor"),
             Self::Fused => Some("with neighbours fused"),
-            Self::GraphReplay => Some("with steps replayed from a graph"),
+            Self::GraphReplay => Some("by graph replay"),
         }
     }
 }
