@@ -230,12 +230,6 @@ impl<'a> Session<'a> {
         self.end()
     }
 
-    /// Writes part of the output.
-    pub(super) fn write(&self, output: &str) -> Result<(), Failure> {
-        io::stdout().lock().write_all(output.as_bytes())?;
-        Ok(())
-    }
-
     pub(super) fn print(&self, output: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         out.write_all(output.as_bytes())?;
