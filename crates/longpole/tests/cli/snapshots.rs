@@ -82,7 +82,13 @@ fn shortened(json: &str) -> String {
                 items.truncate(3);
                 items.iter_mut().for_each(cut);
             }
-            serde_json::Value::Object(members) => members.values_mut().for_each(cut),
+            serde_json::Value::Object(members) => {
+                // Whether serde_json keeps the order of members depends on which crates are built along with this one.
+                let mut sorted: Vec<_> = std::mem::take(members).into_iter().collect();
+                sorted.sort_by(|a, b| a.0.cmp(&b.0));
+                members.extend(sorted);
+                members.values_mut().for_each(cut);
+            }
             _ => {}
         }
     }
