@@ -17,7 +17,6 @@ mod redaction;
 #[path = "../../../longpole-report/tests/report/schema.rs"]
 mod schema;
 #[path = "../../../longpole-analysis/tests/analysis/slow_reader.rs"]
-#[expect(dead_code, reason = "the tests of the analyses use more of it")]
 mod slow_reader;
 mod snapshots;
 mod steps_idle;
