@@ -210,7 +210,7 @@ mod tests {
         let out = blocks_text(&[Block::Strip(strip())], &TextOptions { width: 20, color: false, full_names: false, wrap: false });
         assert_eq!(
             out,
-            "\n  layers  1 to 2 us\n          ▁▁▂▂▂▃▃▄▄▄\n             ^\n          ▅▅▅▆▆▇▇▇██\n                 ^\n          layer 3 is\n          \\u{1b}[2J odd\n"
+            "\n  layers  1 to 2 us\n          ▁▁▂▂▂▃▃▄▄▄\n             ^\n          ▅▅▅▆▆▇▇▇██\n                 ^\n          layer 3 is \\u{1b}[2J\n          odd\n"
         );
         let markdown = blocks_markdown(&[Block::Strip(strip())]);
         assert!(markdown.contains("```text\n▁▁▂▂▂▃▃▄▄▄▅▅▅▆▆▇▇▇██\n   ^             ^\n```\n"), "{markdown}");
