@@ -52,6 +52,12 @@ impl Answer {
     }
 }
 
+/// What the evidence on the two phases is called: range, calls, kernels, busy, collectives, busy share of the span.
+const PREFILL_KEYS: [&str; 6] =
+    ["prefill", "prefill_calls", "prefill_kernels", "prefill_gpu_busy_ns", "prefill_collectives", "prefill_gpu_busy_of_span_fraction"];
+const DECODE_KEYS: [&str; 6] =
+    ["decode", "decode_calls", "decode_kernels", "decode_gpu_busy_ns", "decode_collectives", "decode_gpu_busy_of_span_fraction"];
+
 type Ask = fn(&Facts<'_, '_>) -> Answer;
 
 const QUESTIONS: &[(&str, &str, Ask)] = &[
@@ -349,23 +355,16 @@ fn prefill_and_decode(facts: &Facts<'_, '_>) -> Answer {
     };
     let text: Vec<String> = [&prefill, &decode].into_iter().flatten().map(|work| work.text(facts)).collect();
     let mut answer = Answer::new(verdict, format!("{head}{}", text.join("; ")));
-    if let Some(work) = &prefill {
+    for (work, keys) in [(&prefill, PREFILL_KEYS), (&decode, DECODE_KEYS)] {
+        let Some(work) = work else { continue };
+        let [name, calls, kernels, busy, collectives, share] = keys;
         answer = answer
-            .fact("prefill", work.row.name.as_str())
-            .fact("prefill_calls", work.row.calls)
-            .fact("prefill_kernels", work.row.kernels)
-            .fact("prefill_gpu_busy_ns", work.row.gpu_busy_ns)
-            .fact("prefill_collectives", work.collectives)
-            .fact("prefill_gpu_busy_of_span_fraction", work.share());
-    }
-    if let Some(work) = &decode {
-        answer = answer
-            .fact("decode", work.row.name.as_str())
-            .fact("decode_calls", work.row.calls)
-            .fact("decode_kernels", work.row.kernels)
-            .fact("decode_gpu_busy_ns", work.row.gpu_busy_ns)
-            .fact("decode_collectives", work.collectives)
-            .fact("decode_gpu_busy_of_span_fraction", work.share());
+            .fact(name, work.row.name.as_str())
+            .fact(calls, work.row.calls)
+            .fact(kernels, work.row.kernels)
+            .fact(busy, work.row.gpu_busy_ns)
+            .fact(collectives, work.collectives)
+            .fact(share, work.share());
     }
     answer
 }

@@ -12,7 +12,7 @@ use crate::suspects::{hanging, host_clock_text, questions_text, suspects_markdow
 use crate::table::{NOTHING_MATCHES, Table};
 use crate::text_table::{TextOptions, text};
 use crate::trust::{Grade, Trust};
-use crate::units::{count, percent, time};
+use crate::units::{percent, plural, time};
 use crate::views;
 
 /// The heads of the five lines, in order.
@@ -87,10 +87,6 @@ struct Line {
     label: String,
     value: String,
     aside: String,
-}
-
-fn plural(n: u64, one: &str, many: &str) -> String {
-    format!("{} {}", count(n), if n == 1 { one } else { many })
 }
 
 fn of(part: Option<Ns>, whole: Ns, what: &str) -> Option<String> {

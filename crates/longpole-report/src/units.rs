@@ -188,6 +188,11 @@ pub fn decimal(value: f64) -> String {
     }
 }
 
+/// A number of things: `1 launch`, `8,212 launches`.
+pub(crate) fn plural(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", count(number), if number == 1 { one } else { many })
+}
+
 /// A share 0..1 as percent, without the sign: `19.2`.
 pub(crate) fn percent(fraction: f64) -> String {
     let value = fraction * 100.0;

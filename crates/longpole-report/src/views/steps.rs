@@ -10,7 +10,7 @@ use longpole_trace::{ActivityId, Ns, Trace};
 use super::{NO_DEVICE_ACTIVITY, device_label, since_first, text};
 use crate::blocks::{Bar, Block, Strip};
 use crate::table::{Column, Kind, Row, Table, Value};
-use crate::units::{count, percent, time};
+use crate::units::{count, percent, plural, time};
 
 /// Groups with a table of their own when the user does not ask for all.
 const GROUPS_SHOWN: usize = 5;
@@ -73,10 +73,6 @@ fn found_by(by: FoundBy) -> &'static str {
 /// A letter for a kind of layer, or its number where letters run out.
 fn kind_name(kind: u32) -> String {
     u8::try_from(kind).ok().filter(|&kind| kind < 26).map_or_else(|| kind.to_string(), |kind| char::from(b'A' + kind).to_string())
-}
-
-fn plural(number: u64, one: &str, many: &str) -> String {
-    format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
 fn of(part: Ns, whole: Ns) -> f64 {

@@ -190,6 +190,9 @@ const TEXTURE_UNIFORM: &[Field] =
     &[write(16, Width::TextureLow), write(64, Width::TextureHigh), read(24, Width::One), read(32, Width::One), uniform(40, Width::One)];
 const ATOMIC_WIDE: &[Field] =
     &[write(16, Width::Atomic), read(24, Width::AddressE), read(32, Width::Atomic), optional_uniform(64, Width::Two), write_predicate(81)];
+const ATOMIC: &[Field] = &[write(16, Width::Atomic), read(24, Width::AddressE), read(32, Width::Atomic), write_predicate(81)];
+const ATOMIC_COMPARED: &[Field] =
+    &[write(16, Width::Atomic), read(24, Width::AddressE), read(32, Width::Atomic), read(64, Width::Atomic), write_predicate(81)];
 const TEXTURE: &[Field] = &[write(16, Width::TextureLow), write(64, Width::TextureHigh), read(24, Width::One), read(32, Width::One)];
 const NONE: &[Field] = &[];
 
@@ -357,13 +360,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     op(0x188, &[4], "STS", Unit::SharedStore, &[read(24, Width::One), read(32, Width::Memory), optional_uniform(64, Width::One)]),
     Operation::new(0x189, forms(&[1, 2, 4, 7]), "SHFL", Unit::Shuffle, Shape::Shuffle),
     op(0x18a, &[4], "ATOM", Unit::GlobalMemory, ATOMIC_WIDE),
-    op(
-        0x18b,
-        &[1],
-        "ATOM",
-        Unit::GlobalMemory,
-        &[write(16, Width::Atomic), read(24, Width::AddressE), read(32, Width::Atomic), read(64, Width::Atomic), write_predicate(81)],
-    ),
+    op(0x18b, &[1], "ATOM", Unit::GlobalMemory, ATOMIC_COMPARED),
     op(0x18c, &[1], "ATOMS", Unit::SharedMemory, &[write(16, Width::Atomic), read(24, Width::One), read(32, Width::Atomic)]),
     op(0x18c, &[7], "ATOMS", Unit::SharedMemory, &[write(16, Width::One), read(24, Width::One), optional_uniform(64, Width::One)]),
     op(
@@ -389,26 +386,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
     op(0x19d, &[5], "SUST", Unit::Store, &[read(24, Width::One), read(32, Width::Memory)]),
     op(0x19d, &[7], "SUST", Unit::Store, &[read(24, Width::One), read(32, Width::Memory), uniform(40, Width::One)]),
     op(0x1a1, &[1], "MATCH", Unit::Conversion, &[write(16, Width::One), read(24, Width::One), write_predicate(81)]),
-    op(
-        0x1a2,
-        &[4],
-        "ATOM",
-        Unit::GlobalMemory,
-        &[
-            write(16, Width::Atomic),
-            read(24, Width::AddressE),
-            read(32, Width::Atomic),
-            optional_uniform(64, Width::Two),
-            write_predicate(81),
-        ],
-    ),
-    op(
-        0x1a3,
-        &[1],
-        "ATOMG",
-        Unit::GlobalMemory,
-        &[write(16, Width::Atomic), read(24, Width::AddressE), read(32, Width::Atomic), write_predicate(81)],
-    ),
+    op(0x1a2, &[4], "ATOM", Unit::GlobalMemory, ATOMIC_WIDE),
+    op(0x1a3, &[1], "ATOMG", Unit::GlobalMemory, ATOMIC),
     op(0x1a3, &[4], "ATOMG", Unit::GlobalMemory, ATOMIC_WIDE),
     op(0x1a5, &[4], "LDGMC", Unit::GlobalMemory, &[write(16, Width::Memory), read(24, Width::Two), optional_uniform(64, Width::Two)]),
     op(0x1a6, &[4], "REDG", Unit::Store, &[read(24, Width::AddressE), read(32, Width::Atomic), optional_uniform(64, Width::Two)]),
@@ -420,33 +399,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
         &[write_predicate(81), read(24, Width::One), read(32, Width::One), optional_uniform(64, Width::One)],
     ),
     unknown(0x1a7, &[4], "SYNCS", Unit::SharedMemory),
-    op(
-        0x1a8,
-        &[1],
-        "ATOMG",
-        Unit::GlobalMemory,
-        &[write(16, Width::Atomic), read(24, Width::AddressE), read(32, Width::Atomic), write_predicate(81)],
-    ),
-    op(
-        0x1a8,
-        &[4],
-        "ATOMG",
-        Unit::GlobalMemory,
-        &[
-            write(16, Width::Atomic),
-            read(24, Width::AddressE),
-            read(32, Width::Atomic),
-            optional_uniform(64, Width::Two),
-            write_predicate(81),
-        ],
-    ),
-    op(
-        0x1a9,
-        &[1],
-        "ATOMG",
-        Unit::GlobalMemory,
-        &[write(16, Width::Atomic), read(24, Width::AddressE), read(32, Width::Atomic), read(64, Width::Atomic), write_predicate(81)],
-    ),
+    op(0x1a8, &[1], "ATOMG", Unit::GlobalMemory, ATOMIC),
+    op(0x1a8, &[4], "ATOMG", Unit::GlobalMemory, ATOMIC_WIDE),
+    op(0x1a9, &[1], "ATOMG", Unit::GlobalMemory, ATOMIC_COMPARED),
     op(0x1aa, &[1], "QSPC", Unit::Conversion, &[write_predicate(81), write(16, Width::One), read(24, Width::AddressE)]),
     op(
         0x1aa,
