@@ -108,7 +108,9 @@ fn nsys(facts: &Facts, answers: &Answers<'_>) -> (Works, String) {
         return (Works::No, "nsys is not installed".to_owned());
     }
     if answers.is_bad("nsys") {
-        return (Works::Partly, "see `nsys`".to_owned());
+        let is_off_path = facts.tools.nsys.on_path.is_none();
+        let works = if is_off_path { Works::Partly } else { Works::No };
+        return (works, if is_off_path { "once it is on the PATH (see `nsys`)" } else { "see `nsys`" }.to_owned());
     }
     let counters = match answers.status("counters") {
         Status::Bad => Some("GPU metrics (see `counters`)"),

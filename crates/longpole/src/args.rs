@@ -3,6 +3,7 @@
 mod ncu;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use longpole_analysis::{GroupBy, ScopeSpec};
@@ -30,8 +31,9 @@ Examples:
   longpole ops trace.json.gz --range decode_step   operators inside a named range
   longpole kernels trace.json.gz --json            whole kernel table for a script
   longpole explain host_bound                      what a suspect means and what fixes it
+  longpole doctor                                  what can be profiled on this machine
 
-Exit codes: 0 fine, 2 usage, 3 input unreadable (or partial, under --strict)."
+Exit codes: 0 fine, 1 a check failed (under --strict), 2 usage, 3 input unreadable (or partial, under --strict)."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -164,6 +166,17 @@ Examples:
   longpole ncu report.ncu-rep --metrics 'dram__bytes.*sum$' --csv"
     )]
     Ncu(NcuArgs),
+    /// What can be profiled on this machine, what stands in the way, and the exact fix
+    #[command(
+        after_help = "It looks and tells, and changes nothing. Without a GPU it says so. Exit code 0 whatever is found; with --strict 1 when a check fails.
+
+Examples:
+  longpole doctor
+  longpole doctor --json
+  longpole doctor --strict && ncu -o report ./program"
+    )]
+    #[command(mut_arg("csv", |arg| arg.hide(true)))]
+    Doctor(DoctorArgs),
     /// What a suspect means, how it is detected, and what usually fixes it
     #[command(after_help = "Examples:
   longpole explain
@@ -192,7 +205,7 @@ impl Command {
             Self::Steps(args) => Some(&args.common),
             Self::Roofline(args) => Some(&args.common),
             Self::Ranks(args) => Some(&args.common),
-            Self::Ncu(_) | Self::Explain(_) | Self::Completions { .. } => None,
+            Self::Ncu(_) | Self::Doctor(_) | Self::Explain(_) | Self::Completions { .. } => None,
         }
     }
 
@@ -232,6 +245,22 @@ pub(crate) struct ExplainArgs {
     /// Colour the text; auto means on a terminal, unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
     pub(crate) color: ColorWhen,
+}
+
+/// Flags of `doctor`.
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    /// Colour the text; auto means on a terminal, unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    pub(crate) color: ColorWhen,
+    /// Exit with 1 when a check fails
+    #[arg(long, help_heading = "Running")]
+    pub(crate) strict: bool,
+    /// Judge a machine written down as text instead of this one
+    #[arg(long, value_name = "FILE", help_heading = "Running")]
+    pub(crate) captured: Option<PathBuf>,
 }
 
 /// Flags of `ops`.

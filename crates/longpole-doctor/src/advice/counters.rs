@@ -3,11 +3,15 @@
 //! Lastingly it is an option of the driver's module, in a file of modprobe and, where the module is loaded from it, in the initramfs; it holds
 //! from the next time the module is loaded. Once, it is a privilege. Source: NVIDIA's page on `ERR_NVGPUCTRPERM`.
 
+use super::install::shell_word;
 use crate::checks::{Fix, takes_perfmon};
 use crate::facts::{Container, Facts, Family, OPTION, Setting};
 
 /// The file that is advised.
 const FILE: &str = "/etc/modprobe.d/nvidia-profiling.conf";
+
+/// The same, to be read after every other.
+const LAST_FILE: &str = "/etc/modprobe.d/zz-nvidia-profiling.conf";
 
 /// Says what the loaded driver does.
 const LOOK: &str = "grep RmProfilingAdminOnly /proc/driver/nvidia/params";
@@ -119,9 +123,14 @@ fn lasting(facts: &Facts) -> Fix {
         Waiting::WrongModule(setting) => {
             (Some(write), format!("{} sets the option for `{}`, but the module here is `{module}`. ", setting.place, setting.module))
         }
-        Waiting::Closed(setting) if setting.place.starts_with('/') => {
-            let edit = format!("sudo sed -i 's/{OPTION}=[1-9]/{OPTION}=0/' {}", setting.place);
+        Waiting::Closed(setting) if setting.place.starts_with("/etc/") => {
+            let edit = format!("sudo sed -i 's/{OPTION}=[1-9]/{OPTION}=0/' {}", shell_word(&setting.place));
             (Some(edit), format!("{} restricts the counters. ", setting.place))
+        }
+        Waiting::Closed(setting) if setting.place.starts_with('/') => {
+            // A file of a package would come back with the next update; the value that is read last counts.
+            let write = format!("echo 'options {module} {OPTION}=0' | sudo tee {LAST_FILE}");
+            (Some(write), format!("{} restricts the counters, and a file that is read after it opens them. ", setting.place))
         }
         Waiting::Closed(_) => {
             (None, format!("The kernel's command line restricts the counters: take {OPTION} out of the boot loader's settings. "))
@@ -129,6 +138,6 @@ fn lasting(facts: &Facts) -> Fix {
         Waiting::None => (Some(write), String::new()),
     };
     let commands = first.into_iter().chain(command.map(str::to_owned)).chain(["sudo reboot".to_owned()]).collect();
-    Fix { text: format!("{before}To let every user read them from the next boot on. {about} {ONCE}"), commands, verify: None }
+    Fix { text: format!("{before}This lets every user read them from the next boot on. {about} {ONCE}"), commands, verify: None }
         .verified(LOOK, OPEN)
 }

@@ -71,13 +71,35 @@ pub(crate) fn named(facts: &Facts, found: &Found) -> String {
     found.version.as_ref().map_or_else(|| path.clone(), |version| format!("{version} ({path})"))
 }
 
+/// A path as a word of a shell. What a shell would take apart stands in quotes.
+pub(super) fn shell_word(path: &str) -> String {
+    let is_plain = path.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/~._-+".contains(&byte));
+    if is_plain { path.to_owned() } else { format!("'{}'", path.replace('\'', "'\\''")) }
+}
+
 /// The line that puts an installation first on the PATH.
 pub(crate) fn put_on_path(text: &str, facts: &Facts, found: &Found) -> Fix {
     let folder = found.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let shown = facts.shown(folder);
-    let is_plain = shown.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"/~._-+".contains(&byte));
-    // Quotes keep what a shell would take apart; inside of them `~` is no home folder.
-    let line =
-        if is_plain { format!("export PATH={shown}:$PATH") } else { format!("export PATH='{}':\"$PATH\"", folder.replace('\'', "'\\''")) };
-    Fix::commands(text, [line.as_str()])
+    // Inside of quotes `~` is no home folder.
+    let word = if shell_word(&shown) == shown { shown } else { shell_word(folder) };
+    Fix::commands(text, [format!("export PATH={word}:\"$PATH\"").as_str()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::Captured;
+
+    #[test]
+    fn a_folder_reaches_the_shell_as_one_word() {
+        let facts = Facts::of(&Captured::parse("@env HOME=/home/user").unwrap());
+        let line = |path: &str| {
+            let found = Found { path: path.to_owned(), version: None, trouble: None };
+            put_on_path("", &facts, &found).commands.remove(0)
+        };
+        assert_eq!(line("/opt/x/ncu"), "export PATH=/opt/x:\"$PATH\"");
+        assert_eq!(line("/home/user/x/ncu"), "export PATH=~/x:\"$PATH\"");
+        assert_eq!(line("/opt/a b;$(reboot)'/ncu"), "export PATH='/opt/a b;$(reboot)'\\''':\"$PATH\"");
+    }
 }

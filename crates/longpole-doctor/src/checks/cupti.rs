@@ -36,13 +36,11 @@ fn knows(cupti: &Cupti, least: Option<&Version>) -> bool {
 pub(super) fn check(facts: &Facts) -> Finding {
     let libraries = &facts.cuda.cupti;
     if libraries.is_empty() {
-        let (status, text) = if facts.has_gpu() {
-            (Status::Bad, "Install it; torch from PyPI brings its own.")
-        } else {
-            (Status::Note, "Traces are recorded where the GPU is.")
-        };
-        let fix = if facts.has_gpu() { Fix::commands(text, [wheel(facts)]) } else { Fix::text(text) };
-        return (status, "no library found".to_owned(), Some(fix));
+        if !facts.has_gpu() {
+            return (Status::Note, "no library found; it is needed where the GPU is".to_owned(), None);
+        }
+        let fix = Fix::commands("Install it; torch from PyPI brings its own.", [wheel(facts)]);
+        return (Status::Bad, "no library found".to_owned(), Some(fix));
     }
     let list = |chosen: &[&Cupti]| chosen.iter().take(4).map(|cupti| named(facts, cupti)).collect::<Vec<_>>().join("; ");
     let all: Vec<&Cupti> = libraries.iter().collect();

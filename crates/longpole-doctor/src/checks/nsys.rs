@@ -7,8 +7,10 @@ use crate::facts::Facts;
 pub(super) fn check(facts: &Facts) -> Finding {
     let tool = &facts.tools.nsys;
     let Some(best) = tool.best() else {
-        let status = if facts.has_gpu() { Status::Bad } else { Status::Note };
-        return (status, "not found".to_owned(), Some(install(facts, Package::Nsys)));
+        if !facts.has_gpu() {
+            return (Status::Note, "not found; it is needed where the GPU is".to_owned(), None);
+        }
+        return (Status::Bad, "not found".to_owned(), Some(install(facts, Package::Nsys)));
     };
     if let Some(trouble) = &best.trouble {
         let fix = Fix::commands("See what it says, and install it anew if need be.", ["nsys --version"]);

@@ -79,6 +79,7 @@ fn tool(machine: &dyn Machine, name: &str, folders: Vec<String>) -> Tool {
             elsewhere.push(found(machine, path));
         }
     }
+    // The order of equal versions stays: a toolkit's folder has all of its tools.
     elsewhere.sort_by(|a, b| b.version.cmp(&a.version));
     let on_path = on_path.map(|path| found(machine, path));
     // The scripts of a toolkit start an installation that is found a second time: the same version is the same tool.
@@ -102,10 +103,10 @@ impl Tools {
         };
         let shared = || bins.iter().cloned().chain(conda.clone());
         let in_sdk = |inside: &str| sdk.iter().map(|folder| join(folder, inside)).collect::<Vec<_>>();
-        let ncu = below(&["/opt/nvidia/nsight-compute"], "").into_iter().chain(shared()).chain(in_sdk("Nsight_Compute"));
+        let ncu = shared().chain(below(&["/opt/nvidia/nsight-compute"], "")).chain(in_sdk("Nsight_Compute"));
         let ncu: Vec<String> = ncu.chain(["/opt/cuda/nsight_compute".to_owned()]).collect();
         let systems = ["/opt/nvidia/nsight-systems", "/opt/nvidia/nsight-systems-cli"];
-        let nsys = below(&systems, "bin").into_iter().chain(shared()).chain(in_sdk("Nsight_Systems/bin"));
+        let nsys = shared().chain(below(&systems, "bin")).chain(in_sdk("Nsight_Systems/bin"));
         let nsys: Vec<String> = nsys.chain(["/opt/cuda/nsight_systems/bin".to_owned()]).collect();
         let triton = cuda.sites.iter().map(|site| join(site, "triton/backends/nvidia/bin"));
         let viewer = |name: &str, folders: &[String]| {
