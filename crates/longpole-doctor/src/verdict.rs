@@ -69,7 +69,7 @@ fn recording(facts: &Facts, answers: &Answers<'_>) -> (Works, String) {
         return (Works::No, "no CUPTI library that fits (see `cupti`)".to_owned());
     }
     if answers.is_bad("cuda") {
-        return (Works::Partly, "not for what the driver cannot run (see `cuda`)".to_owned());
+        return (Works::Partly, "not with every torch and toolkit here (see `cuda`)".to_owned());
     }
     let torch = if facts.cuda.torch.iter().any(|torch| torch.cuda.is_some()) { "torch.profiler and CUPTI are here; " } else { "" };
     (Works::Yes, format!("{torch}it needs no right to read counters"))
@@ -77,19 +77,19 @@ fn recording(facts: &Facts, answers: &Answers<'_>) -> (Works, String) {
 
 fn ncu(facts: &Facts, answers: &Answers<'_>) -> (Works, String) {
     let Some(best) = facts.tools.ncu.best() else { return (Works::No, "ncu is not installed".to_owned()) };
-    if answers.is_bad("counters") {
-        return (Works::No, "this user may not read the counters (see `counters`)".to_owned());
+    let is_off_path = answers.is_bad("ncu") && facts.tools.ncu.on_path.is_none() && best.trouble.is_none();
+    let walls = [
+        (answers.is_bad("counters"), "this user may not read the counters (see `counters`)"),
+        (answers.is_bad("mig"), "MIG is on without an instance (see `mig`)"),
+        (answers.is_bad("ncu") && !is_off_path, "this ncu is of no use (see `ncu`)"),
+        (facts.session.foreign_lock.is_some(), "another user's lock is in the way (see `disk`)"),
+    ];
+    let walls: Vec<&str> = walls.into_iter().filter(|(stands, _)| *stands).map(|(_, wall)| wall).collect();
+    if !walls.is_empty() {
+        return (Works::No, walls.join("; "));
     }
-    if answers.is_bad("mig") {
-        return (Works::No, "MIG is on without an instance".to_owned());
-    }
-    if answers.is_bad("ncu") {
-        let is_off_path = facts.tools.ncu.on_path.is_none() && best.trouble.is_none();
-        let works = if is_off_path { Works::Partly } else { Works::No };
-        return (works, if is_off_path { "once the right one is on the PATH (see `ncu`)" } else { "see `ncu`" }.to_owned());
-    }
-    if facts.session.foreign_lock.is_some() {
-        return (Works::No, "another user's lock is in the way (see `disk`)".to_owned());
+    if is_off_path {
+        return (Works::Partly, "once the right one is on the PATH (see `ncu`)".to_owned());
     }
     if answers.status("counters") == Status::Unknown {
         return (Works::Unknown, "whether this user may read the counters shows when it is tried (see `counters`)".to_owned());

@@ -117,7 +117,7 @@ fn a_machine_where_all_is_well_fails_nothing() {
     assert_eq!(diagnosis("no_gpu").failed(), ["gpu"]);
     assert_eq!(diagnosis("driver_mismatch").failed(), ["gpu", "driver", "counters"]);
     let old = diagnosis("blackwell_old_tools");
-    assert_eq!(old.failed(), ["counters", "ncu", "cupti"]);
+    assert_eq!(old.failed(), ["cuda", "counters", "ncu", "cupti"]);
     assert!(check(&old, "ncu").found.contains("too old for compute capability 12.0, which needs 2025.1"), "{:?}", check(&old, "ncu"));
 }
 

@@ -58,6 +58,11 @@ pub(super) fn check(facts: &Facts) -> Finding {
         lines.push(format!("and {} more kinds", groups.len() - MOST));
     }
     let text = "ncu locks clocks to their base, so its times are longer than the program's own; with --clock-control none they are as found. For timings that repeat, lock them yourself:";
-    let fix = Fix::commands(text, ["sudo nvidia-smi --lock-gpu-clocks=MHZ", "sudo nvidia-smi --reset-gpu-clocks"]);
+    // From inside of a container or of WSL that is not allowed.
+    let fix = if facts.system.container.is_some() || facts.system.wsl.is_some() {
+        Fix::text(text.replace("lock them yourself:", "lock them on the host (nvidia-smi --lock-gpu-clocks=MHZ)."))
+    } else {
+        Fix::commands(text, ["sudo nvidia-smi --lock-gpu-clocks=MHZ", "sudo nvidia-smi --reset-gpu-clocks"])
+    };
     (Status::Note, lines.join("; "), Some(fix))
 }

@@ -4,6 +4,7 @@
 //! compile). A later major version needs a newer driver, or NVIDIA's forward-compatibility libraries on data-centre GPUs.
 
 use super::{Finding, Fix, Status, good};
+use crate::advice::{Support, needed};
 use crate::facts::{Facts, Version};
 
 /// The oldest driver branch that runs a major version.
@@ -49,6 +50,14 @@ pub(super) fn check(facts: &Facts) -> Finding {
         let newer = least_driver(cuda.major()).map_or_else(|| "a newer driver".to_owned(), |least| format!("driver {least} or newer"));
         let fix = format!("Install {newer}, or a build for CUDA {}.x.", driver.major());
         return (Status::Bad, found, Some(Fix::text(fix)));
+    }
+    let least = facts.newest_compute().and_then(needed).map(Support::cuda);
+    let blind = facts.cuda.torch.first().and_then(|torch| Some((torch, torch.cuda.as_ref()?, least?)));
+    if let Some((torch, cuda, least)) = blind.filter(|(_, cuda, least)| cuda.short() < *least) {
+        let compute = facts.newest_compute().map_or_else(String::new, ToString::to_string);
+        let found =
+            format!("torch {} is built with CUDA {}, which does not know compute capability {compute}", torch.version, cuda.short());
+        return (Status::Bad, found, Some(Fix::text(format!("Install a build of torch for CUDA {least} or newer."))));
     }
     if !without.is_empty() && !facts.cuda.torch.iter().any(|torch| torch.cuda.is_some()) {
         let fix = "Install a build of torch for CUDA: https://pytorch.org/get-started/locally has the command.";

@@ -53,7 +53,14 @@ pub(super) fn check(facts: &Facts) -> Finding {
     if !fitting.is_empty() {
         return good(list(&fitting));
     }
-    let driver = facts.driver.cuda.as_ref().map_or_else(String::new, |cuda| format!(", the driver's CUDA is {cuda}"));
-    let asks = least.zip(compute).map_or_else(String::new, |(least, compute)| format!(", compute capability {compute} needs CUDA {least}"));
-    (Status::Bad, format!("none that fits: {}{driver}{asks}", list(&all)), Some(Fix::commands("Install one that fits.", [wheel(facts)])))
+    let driver = facts.driver.cuda.as_ref().filter(|_| !all.iter().all(|cupti| suits_driver(facts, cupti)));
+    let driver = driver.map_or_else(String::new, |cuda| format!("; the driver's CUDA is {cuda}"));
+    let asks = least.zip(compute).filter(|(least, _)| !all.iter().all(|cupti| knows(cupti, Some(least))));
+    let asks = asks.map_or_else(String::new, |(least, compute)| format!("; compute capability {compute} needs CUDA {least}"));
+    let text = if facts.cuda.torch.is_empty() {
+        "Install one that fits:"
+    } else {
+        "torch uses the one that comes with it: install a build of torch for a CUDA that fits. For other programs:"
+    };
+    (Status::Bad, format!("none that fits: {}{driver}{asks}", list(&all)), Some(Fix::commands(text, [wheel(facts)])))
 }

@@ -17,5 +17,9 @@ pub(super) fn check(facts: &Facts) -> Finding {
     }
     let text = "DCGM may be reading profiling counters, and the GPU serves one reader at a time: pause it while ncu runs or nsys samples GPU metrics.";
     let fix = Fix::commands(text, ["dcgmi profile --pause", "dcgmi profile --resume"]);
-    (Status::Unknown, format!("{} runs", running.join(" and ")), Some(fix))
+    (
+        Status::Unknown,
+        format!("{}: {}", if running.len() == 1 { "a program of DCGM runs" } else { "programs of DCGM run" }, running.join(", ")),
+        Some(fix),
+    )
 }

@@ -1,4 +1,4 @@
-//! Will ncu-ui and nsys-ui open a window? They are Qt programs for X, and under Wayland need its server for X programs.
+//! Will ncu-ui and nsys-ui open a window? They are Qt programs, documented for X11, and under Wayland open their windows through Xwayland.
 
 use super::{Finding, Fix, Status, good};
 use crate::facts::{Display, Facts};
@@ -13,7 +13,7 @@ pub(super) fn check(facts: &Facts) -> Finding {
             (Status::Note, format!("{program}, {how}"), Some(Fix::text(fix)))
         }
         Display::Wayland { has_x: false } => {
-            let fix = "The viewers open windows through X alone: install Xwayland and log in again.";
+            let fix = "The viewers are made for X11: install Xwayland and log in again.";
             (Status::Note, format!("Wayland without Xwayland (DISPLAY is not set), {program}"), Some(Fix::text(fix)))
         }
         Display::Wayland { has_x: true } => {
@@ -21,7 +21,9 @@ pub(super) fn check(facts: &Facts) -> Finding {
                 Some(platform) if platform.starts_with("xcb") => {
                     return good(format!("Wayland with QT_QPA_PLATFORM={platform}, {program}"));
                 }
-                Some(platform) => format!("QT_QPA_PLATFORM={platform} makes the viewers fail or show nothing: start them with xcb."),
+                Some(platform) => format!(
+                    "The viewers are made for X11; with QT_QPA_PLATFORM={platform} they may not start or stay empty. Start them with xcb:"
+                ),
                 None => "If a viewer does not start, or its window stays empty or blurred, let it use X:".to_owned(),
             };
             let fix = Fix::commands(text, ["QT_QPA_PLATFORM=xcb ncu-ui REPORT.ncu-rep", "QT_QPA_PLATFORM=xcb nsys-ui REPORT.nsys-rep"]);

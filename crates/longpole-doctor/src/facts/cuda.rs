@@ -76,7 +76,8 @@ fn add(machine: &dyn Machine, known: &mut Vec<(String, String)>, path: String) {
 
 fn toolkits(machine: &dyn Machine) -> Vec<Toolkit> {
     let mut found = Vec::new();
-    let said = ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"].into_iter().filter_map(|name| machine.variable(name));
+    let said =
+        ["CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"].into_iter().filter_map(|name| machine.variable(name)).filter(|path| path.starts_with('/'));
     let local = machine.list("/usr/local").into_iter().filter(|name| name == "cuda" || name.starts_with("cuda-"));
     for path in said.chain(local.map(|name| join("/usr/local", &name))).chain(["/opt/cuda".to_owned()]) {
         if machine.is_program(&join(&path, "bin/nvcc")) || machine.exists(&join(&path, "version.json")) {

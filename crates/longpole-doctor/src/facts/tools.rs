@@ -68,7 +68,8 @@ fn versions(machine: &dyn Machine, parent: &str) -> Vec<String> {
     names.into_iter().map(|name| join(parent, &name)).collect()
 }
 
-fn tool(machine: &dyn Machine, name: &str, folders: Vec<String>) -> Tool {
+/// `packages` are folders of Python packages. What lies there is not run: the doctor may be asked in a folder that somebody else filled.
+fn tool(machine: &dyn Machine, name: &str, folders: Vec<String>, packages: &[String]) -> Tool {
     let on_path = machine.on_path(name);
     let mut seen: Vec<String> = on_path.iter().filter_map(|path| machine.canonical(path)).collect();
     let mut elsewhere = Vec::new();
@@ -83,6 +84,9 @@ fn tool(machine: &dyn Machine, name: &str, folders: Vec<String>) -> Tool {
     elsewhere.sort_by(|a, b| b.version.cmp(&a.version));
     let on_path = on_path.map(|path| found(machine, path));
     // The scripts of a toolkit start an installation that is found a second time: the same version is the same tool.
+    let in_packages = packages.iter().map(|folder| join(folder, name)).filter(|path| machine.is_program(path));
+    let in_packages = in_packages.map(|path| Found { path, version: None, trouble: None });
+    elsewhere.extend(in_packages.take(1));
     elsewhere.dedup_by(|a, b| a.version.is_some() && a.version == b.version);
     elsewhere.retain(|one| one.version.is_none() || on_path.as_ref().is_none_or(|first| first.version != one.version));
     Tool { on_path, elsewhere }
@@ -108,15 +112,15 @@ impl Tools {
         let systems = ["/opt/nvidia/nsight-systems", "/opt/nvidia/nsight-systems-cli"];
         let nsys = shared().chain(below(&systems, "bin")).chain(in_sdk("Nsight_Systems/bin"));
         let nsys: Vec<String> = nsys.chain(["/opt/cuda/nsight_systems/bin".to_owned()]).collect();
-        let triton = cuda.sites.iter().map(|site| join(site, "triton/backends/nvidia/bin"));
+        let triton: Vec<String> = cuda.sites.iter().map(|site| join(site, "triton/backends/nvidia/bin")).collect();
         let viewer = |name: &str, folders: &[String]| {
             machine.on_path(name).is_some() || folders.iter().any(|folder| machine.is_program(&join(folder, name)))
         };
         Self {
             has_viewer: viewer("ncu-ui", &ncu) || viewer("nsys-ui", &nsys),
-            ncu: tool(machine, "ncu", ncu),
-            nsys: tool(machine, "nsys", nsys),
-            nvdisasm: tool(machine, "nvdisasm", shared().chain(triton).collect()),
+            ncu: tool(machine, "ncu", ncu, &[]),
+            nsys: tool(machine, "nsys", nsys, &[]),
+            nvdisasm: tool(machine, "nvdisasm", shared().collect(), &triton),
         }
     }
 }
@@ -154,5 +158,12 @@ mod tests {
         assert_eq!(found.nsys.best().and_then(|one| one.trouble.clone()).as_deref(), Some("it does not answer"));
         assert_eq!(found.ncu.best().and_then(|one| one.trouble.clone()).as_deref(), Some("/usr/bin/ncu: not found"));
         assert_eq!((found.nvdisasm.best(), found.has_viewer), (None, false));
+    }
+
+    #[test]
+    fn programs_of_python_packages_are_seen_and_not_run() {
+        let bin = "/w/.venv/lib/python3.12/site-packages/triton/backends/nvidia/bin/nvdisasm";
+        let found = tools(&format!("@cwd /w\n@program {bin}\n@run nvdisasm --version\nrelease 13.0, V13.0.85\n"));
+        assert_eq!(found.nvdisasm.elsewhere, [Found { path: bin.to_owned(), version: None, trouble: None }]);
     }
 }

@@ -5,6 +5,7 @@
 
 mod contract;
 mod docs;
+mod doctor;
 mod harness;
 mod hostile;
 mod importer;

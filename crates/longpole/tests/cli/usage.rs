@@ -160,9 +160,21 @@ fn kernels_join_with_operators() {
 
 #[test]
 fn help_and_completions() {
-    for command in
-        ["triage", "ops", "kernels", "families", "ranges", "memory", "steps", "idle", "roofline", "ranks", "explain", "completions"]
-    {
+    for command in [
+        "triage",
+        "ops",
+        "kernels",
+        "families",
+        "ranges",
+        "memory",
+        "steps",
+        "idle",
+        "roofline",
+        "ranks",
+        "explain",
+        "doctor",
+        "completions",
+    ] {
         let help = print(&[command, "--help"]);
         assert!(help.contains("Examples:") && help.contains("longpole"), "{help}");
     }
