@@ -259,7 +259,7 @@ pub(crate) struct DoctorArgs {
     #[arg(long, help_heading = "Running")]
     pub(crate) strict: bool,
     /// Judge a machine written down as text instead of this one
-    #[arg(long, value_name = "FILE", help_heading = "Running")]
+    #[arg(long, value_name = "MACHINE", help_heading = "Running")]
     pub(crate) captured: Option<PathBuf>,
 }
 

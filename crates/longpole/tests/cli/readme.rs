@@ -34,7 +34,8 @@ fn every_command_of_the_table_runs() {
     let mut run = 0;
     for code in rows.flat_map(|row| row.split('`').skip(1).step_by(2)).filter(|code| code.starts_with("longpole ")) {
         let words: Vec<&str> = code.split(' ').skip(1).map(|word| if word == "trace.json.gz" { TRACE } else { word }).collect();
-        assert!(words.contains(&TRACE), "{code}");
+        // One command is about the machine.
+        assert!(words.contains(&TRACE) || words == ["doctor"], "{code}");
         assert!(!print(&words).is_empty(), "{code}");
         run += 1;
     }
