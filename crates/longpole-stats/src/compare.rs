@@ -33,6 +33,10 @@ impl Rules {
     }
 }
 
+/// Where a side holds zeros, this share of the larger median is added to every sample of both, so that their logarithms exist. Changes far
+/// below that share of it are then not seen, and are not worth seeing.
+const SHARE_FOR_ZERO: f64 = 0.01;
+
 /// What is said of two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verdict {
@@ -65,7 +69,7 @@ pub struct Comparison {
     pub before: i64,
     /// Median of the second.
     pub after: i64,
-    /// The second over the first, by their centres. Absent where one of them holds a time of zero or less, or no time.
+    /// The second over the first, by their centres. Absent where one of them holds a time of zero or less.
     pub ratio: Option<f64>,
     /// The interval that the true ratio lies in. Absent like the ratio, and where a side has one sample.
     pub interval: Option<(f64, f64)>,
@@ -80,9 +84,15 @@ pub fn compare(before: &[i64], after: &[i64], rules: &Rules) -> Option<Compariso
     let (from, to) = (median(before)?, median(after)?);
     let unknown = Comparison { before: from, after: to, ratio: None, interval: None, smallest_effect: None, verdict: Verdict::Ambiguous };
     let are_equal = before == after;
-    if before.iter().chain(after).any(|&value| value <= 0) {
-        // Zero has no logarithm. All of nothing on both sides is the same.
+    if before.iter().chain(after).any(|&value| value < 0) {
         return Some(Comparison { verdict: if are_equal { Verdict::Same } else { Verdict::Ambiguous }, ..unknown });
+    }
+    if before.iter().chain(after).any(|&value| value == 0) {
+        // Zero has no logarithm, and a ratio to it no meaning; which side takes more can still be told.
+        let least = (from.max(to) as f64 * SHARE_FOR_ZERO).ceil() as i64;
+        let lifted = |values: &[i64]| values.iter().map(|&value| value.saturating_add(least.max(1))).collect::<Vec<i64>>();
+        let verdict = compare(&lifted(before), &lifted(after), rules)?.verdict;
+        return Some(Comparison { verdict, ..unknown });
     }
     let logs = |values: &[i64]| values.iter().map(|&value| (value as f64).ln()).collect::<Vec<f64>>();
     let (a, b) = (logs(before), logs(after));
@@ -146,7 +156,8 @@ mod tests {
     #[test]
     fn zero_and_less_have_no_ratio() {
         let result = compare(&[0, 0, 0], &[5, 5, 5], &Rules::DEVICE_TIME).unwrap();
-        assert_eq!((result.verdict, result.ratio), (Verdict::Ambiguous, None));
+        assert_eq!((result.verdict, result.ratio), (Verdict::Slower, None));
+        assert_eq!(verdict(&[5, 5, 0, 5], &[0, 0, 5, 0]), Verdict::Ambiguous);
         assert_eq!(verdict(&[0, 0], &[0, 0]), Verdict::Same);
         assert_eq!(verdict(&[-5, 7], &[-5, 8]), Verdict::Ambiguous);
     }

@@ -6,6 +6,8 @@ use longpole_report::{printable, redact};
 
 /// Fine.
 const OK: i32 = 0;
+/// A check or a comparison failed.
+const CHECK: i32 = 1;
 /// The command line asks for something that cannot be.
 const USAGE: i32 = 2;
 /// Nothing usable in the input, or not all of it under `--strict`.
@@ -14,6 +16,8 @@ const INPUT: i32 = 3;
 /// Why a run ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
+    /// A budget was broken, or a step got slower and `--gate` was given.
+    Check(String),
     /// Wrong flags, or names that the trace does not have.
     Usage(String),
     /// The input cannot be used.
@@ -39,6 +43,7 @@ fn code(result: &Result<(), Failure>) -> (i32, Option<String>) {
         // The reader has seen enough, as in `longpole ops f | head -1`.
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => (OK, None),
         Err(Failure::Output(error)) => (USAGE, Some(format!("cannot write the output: {error}"))),
+        Err(Failure::Check(message)) => (CHECK, Some(message.clone())),
         Err(Failure::Usage(message)) => (USAGE, Some(message.clone())),
         Err(Failure::Input(message)) => (INPUT, Some(message.clone())),
     }
