@@ -30,7 +30,7 @@ const COMMANDS_ON_REPORTS: [&[&str]; 6] = [
 ];
 
 /// Command lines whose output is checked on every trace. The trace and `--json --quiet` are added at the end.
-const COMMANDS: [&[&str]; 14] = [
+const COMMANDS: [&[&str]; 15] = [
     &["triage"],
     &["ops"],
     &["ops", "--by", "shape"],
@@ -45,6 +45,7 @@ const COMMANDS: [&[&str]; 14] = [
     &["idle"],
     &["roofline"],
     &["ranks"],
+    &["diff", "corpus/kineto/qwen3_graph.json.gz"],
 ];
 
 #[derive(clap::Args)]

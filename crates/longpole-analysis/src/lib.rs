@@ -5,6 +5,7 @@
 
 mod ceilings;
 mod collectives;
+mod diff;
 mod families;
 mod host_pace;
 mod idle;
@@ -35,6 +36,10 @@ pub use ceilings::{CeilingKind, CeilingRow, CeilingSubject, CeilingTable, ceilin
 pub use collectives::{
     Cause, CauseKind, CollectiveEntry, CollectiveGroup, CollectiveKind, CollectiveKindRow, HostCause, MatchedBy, MatchedCollective,
     RankClock, RankReport, RankRow, StartUp, Straggler, WORTH_NS, rank_report,
+};
+pub use diff::{
+    Diff, DiffKind, DiffRow, DiffSide, GroupsMatchedBy, Per, SettingChange, StepFigure, StepPair, SuspectChange, SuspectShare,
+    WORTH_SHOWING, diff,
 };
 pub use families::{Family, FamilyRow, family_table};
 pub use host_pace::{HostBoundWindow, host_bound_window};

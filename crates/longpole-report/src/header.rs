@@ -44,6 +44,14 @@ impl Header<'_> {
         format!("{path} · {format} · {}{uncompressed} · {} events", bytes((*size).min(i64::MAX as u64) as i64), count(*events))
     }
 
+    /// Source and trust in one line, for a trace that is not the report's own.
+    pub fn in_one_line(&self) -> String {
+        let grade = self.trust.grade;
+        let notes: Vec<&str> = self.trust.notes.iter().filter(|note| note.severity >= Severity::DataLoss).map(|note| note.code).collect();
+        let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
+        format!("{} · trust {}{notes}", self.source_line(), grade.name())
+    }
+
     /// The scope in words; empty for the whole trace.
     fn scope_line(&self) -> String {
         let ScopeSpec { range, step, time: window, device, rank } = self.scope;

@@ -33,7 +33,7 @@ Examples:
   longpole explain host_bound                      what a suspect means and what fixes it
   longpole doctor                                  what can be profiled on this machine
 
-Exit codes: 0 fine, 1 a check failed (under --strict), 2 usage, 3 input unreadable (or partial, under --strict)."
+Exit codes: 0 fine, 1 a check failed (diff --gate, doctor --strict), 2 usage, 3 input unreadable (or partial, under --strict)."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -150,6 +150,23 @@ Examples:
     #[command(mut_arg("filter", |arg| arg.help("Only ranks whose number or file matches; everything else stays whole")))]
     #[command(mut_arg("limit", |arg| arg.help("Show this many collectives, 0 for all [default: 10; JSON: all]")))]
     Ranks(RanksArgs),
+    /// Two traces compared: did it get faster, where, and is that more than noise
+    #[command(
+        after_help = "Steps are compared with steps (paired by name, else by layers, else by kernels). Verdicts: FASTER, SLOWER, SAME,
+AMBIGUOUS, with the smallest change that the data can show; docs/verdicts.md says how they are found. Two Nsight
+Compute reports go to `longpole ncu --compare`. --gate exits with 1 when a step is SLOWER.
+
+Examples:
+  longpole diff before.json.gz after.json.gz
+  longpole diff eager.json.gz graph.json.gz --filter decode
+  longpole diff before.json.gz after.json.gz --gate --markdown > comment.md
+  longpole diff before.json.gz after.json.gz --csv > rows.csv"
+    )]
+    #[command(mut_arg("sort", |arg| arg.hide(true)))]
+    #[command(mut_arg("filter", |arg| arg.help("Only rows whose name matches; whole steps stay")))]
+    #[command(mut_arg("limit", |arg| arg.help("Show this many rows of each table, 0 for all [default: 8; JSON and CSV: all]")))]
+    #[command(mut_arg("input", |arg| arg.index(1).value_name("BEFORE").help("The trace before the change")))]
+    Diff(DiffArgs),
     /// Nsight Compute reports: why a kernel is slow, all launches, source lines, two reports compared
     #[command(
         after_help = "A REPORT is what `ncu -o report` writes (.ncu-rep, .ncu-repz), ncu's `--csv --page raw`, or - for standard input.
@@ -205,6 +222,7 @@ impl Command {
             Self::Steps(args) => Some(&args.common),
             Self::Roofline(args) => Some(&args.common),
             Self::Ranks(args) => Some(&args.common),
+            Self::Diff(args) => Some(&args.common),
             Self::Ncu(_) | Self::Doctor(_) | Self::Explain(_) | Self::Completions { .. } => None,
         }
     }
@@ -321,6 +339,22 @@ pub(crate) struct RanksArgs {
     /// More files of the same run
     #[arg(value_name = "MORE")]
     pub(crate) more: Vec<OsString>,
+}
+
+/// Flags of `diff`.
+#[derive(Args, Debug)]
+pub(crate) struct DiffArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The trace after the change
+    #[arg(value_name = "AFTER", index = 2)]
+    pub(crate) after: OsString,
+    /// Exit with 1 when a step is SLOWER
+    #[arg(long, help_heading = "Running")]
+    pub(crate) gate: bool,
+    /// Find steps as if no range had been recorded
+    #[arg(long, help_heading = "Steps")]
+    pub(crate) ignore_ranges: bool,
 }
 
 /// Flags of the other tables.

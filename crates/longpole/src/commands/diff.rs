@@ -1,0 +1,87 @@
+//! `longpole diff`
+
+use clap::Parser as _;
+use longpole_analysis::{
+    Diff, DiffKind, DiffSide, StepOptions, StepTable, TraceIndex, Triage, TriageOptions, borrow_roles, diff, role_donors, step_table,
+    triage,
+};
+use longpole_report::views::DiffLayout;
+use longpole_report::{views, wire};
+use longpole_stats::Verdict;
+
+use super::is_report;
+use crate::args::{Cli, Command, DiffArgs, Format};
+use crate::exit::Failure;
+use crate::session::Session;
+
+/// Rows of each table when the user does not say.
+const HEAD: usize = 8;
+
+pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
+    if is_report(&args.common.input) && is_report(&args.after) {
+        return compare_reports(args);
+    }
+    let mut session = Session::open_other(&args.common, &args.after)?;
+    let before = session.read_second(&args.common.input)?;
+    let options = StepOptions { filter: None, ignore_ranges: args.ignore_ranges };
+    let mut steps_before = step_table(&before.index, &before.scope, &options);
+    let mut steps_after = step_table(&session.index, &session.scope, &options);
+    share_roles((&before.index, &mut steps_before), (&session.index, &mut steps_after));
+    let first = |index: &TraceIndex<'_>, scope| triage(index, scope, &TriageOptions::default());
+    let (triage_before, triage_after): (Triage, Triage) = (first(&before.index, &before.scope), first(&session.index, &session.scope));
+    let mut result = diff(
+        &DiffSide { index: &before.index, scope: &before.scope, steps: &steps_before, triage: &triage_before },
+        &DiffSide { index: &session.index, scope: &session.scope, steps: &steps_after, triage: &triage_after },
+    );
+    session.analysed();
+    session.filter(&mut result.rows, |regex, row| row.kind == DiffKind::Step || regex.is_match(&row.key) || regex.is_match(&row.label));
+    let limit = session.limit_or(HEAD);
+    let layout = DiffLayout { limit, full_names: args.common.full_names };
+    match session.format() {
+        Format::Json => session.print_json(&wire::diff(&before.header(), &session.header(), &result, limit)),
+        Format::Csv => session.print_table(views::diff_csv(&result), None),
+        Format::Text | Format::Markdown => session.print_blocks(&views::diff(&result, &before.header(), &layout)),
+    }?;
+    gate(args, &result)
+}
+
+/// What one of the two traces knows about its kernels, the other may as well: a graph replay and an eager run of one model.
+fn share_roles(before: (&TraceIndex<'_>, &mut StepTable), after: (&TraceIndex<'_>, &mut StepTable)) {
+    let (of_before, of_after) = (role_donors(before.0.trace(), before.1), role_donors(after.0.trace(), after.1));
+    for group in &mut before.1.groups {
+        borrow_roles(before.0.trace(), group, &of_after);
+    }
+    for group in &mut after.1.groups {
+        borrow_roles(after.0.trace(), group, &of_before);
+    }
+}
+
+fn gate(args: &DiffArgs, result: &Diff) -> Result<(), Failure> {
+    let slower: Vec<&str> = result.pairs.iter().filter(|pair| pair.verdict == Verdict::Slower).map(|pair| pair.names.1.as_str()).collect();
+    if args.gate && !slower.is_empty() {
+        return Err(Failure::Check(format!("slower: {}", slower.join(", "))));
+    }
+    Ok(())
+}
+
+/// Two reports of Nsight Compute have a comparison of their own.
+fn compare_reports(args: &DiffArgs) -> Result<(), Failure> {
+    let mut line = vec!["longpole".into(), "ncu".into(), args.after.clone(), "--compare".into(), args.common.input.clone()];
+    line.extend(match args.common.format.format() {
+        Format::Json => Some("--json".into()),
+        Format::Markdown => Some("--markdown".into()),
+        Format::Csv => Some("--csv".into()),
+        Format::Text => None,
+    });
+    let limit = args.common.limit.map(|limit| format!("--limit={limit}").into());
+    let kernel = args.common.filter.as_ref().map(|regex| format!("--kernel={}", regex.as_str()).into());
+    line.extend(limit.into_iter().chain(kernel));
+    line.extend(args.common.full_names.then(|| "--full-names".into()));
+    line.extend(args.common.no_redact.then(|| "--no-redact".into()));
+    line.extend(args.common.quiet.then(|| "--quiet".into()));
+    match Cli::try_parse_from(line).map(|cli| cli.command) {
+        Ok(Command::Ncu(args)) => super::ncu::run(&args),
+        Ok(_) => Ok(()),
+        Err(error) => Err(Failure::Usage(error.to_string())),
+    }
+}
