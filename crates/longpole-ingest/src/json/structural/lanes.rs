@@ -61,17 +61,21 @@ pub(super) fn parity<L: Lanes>(bits: L, carry: &mut u32) -> L {
     within ^ unsafe { L::spread(before) }
 }
 
-/// The sum of two rows as one long number. `carry` is 1 when one is to be added, and is brought up to date.
+/// Two sums of two rows each, as long numbers. `carry` has bit 0 set when one is to be added to the first and bit 16 when to the second,
+/// and is brought up to date.
 ///
 /// A word goes over by itself (`over`), or passes a carry on if it is all ones: which words get one added is again a sum, of those two
-/// short rows of bits.
+/// short rows of bits. Each sum waits for the one before, so that both are done in one number.
 #[inline(always)]
 #[expect(clippy::inline_always, reason = "must be compiled with its caller's target features")]
-pub(super) fn sum<L: Lanes>(one: L, other: L, carry: &mut u32) -> L {
-    let (sums, over, full) = one.sums(other);
+pub(super) fn two_sums<L: Lanes>(first: (L, L), second: (L, L), carry: &mut u32) -> (L, L) {
+    const SECOND: u32 = 16;
+    let (first, over, full) = first.0.sums(first.1);
+    let (second, second_over, second_full) = second.0.sums(second.1);
+    let (over, full) = (over | (second_over << SECOND), full | (second_full << SECOND));
     let carried = (((over << 1) | *carry) + full) ^ full;
-    *carry = (carried >> L::COUNT) & 1;
-    sums.plus_one(carried)
+    *carry = (carried >> L::COUNT) & (1 | (1 << SECOND));
+    (first.plus_one(carried), second.plus_one(carried >> SECOND))
 }
 
 impl Lanes for u64 {

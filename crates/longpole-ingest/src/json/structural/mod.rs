@@ -279,7 +279,7 @@ mod tests {
                 odd |= in_list && (is_colon || (!of_string && matches!(byte, b'{' | b'}')));
                 if is_opener || is_close {
                     let is_brace = byte == b'{';
-                    odd |= if wants_colon { !is_colon && !is_brace && !(is_close && opened) } else { is_colon };
+                    odd |= if wants_colon { !(is_colon || is_brace || (is_close && opened)) } else { is_colon };
                     wants_colon = (is_brace || byte == b',') && !in_list;
                 }
                 wants_value = is_opener || (wants_value && white && !of_string);

@@ -1,7 +1,7 @@
 //! From the classes of bytes to the positions wanted and the bytes that may not stand where they do, a group of blocks at a time.
 
 use super::classes::{Classes, Words};
-use super::lanes::{Lanes, parity, sum};
+use super::lanes::{Lanes, parity, two_sums};
 
 /// What a group hands to the next; each is 0 or 1.
 #[derive(Clone, Copy, Debug)]
@@ -18,10 +18,8 @@ pub(super) struct Carry {
     open: u32,
     /// The last byte begins a member.
     starter: u32,
-    /// A value must come next, white space aside.
-    wants_value: u32,
-    /// A key is under way, so that a colon must come before other structure.
-    wants_colon: u32,
+    /// Bit 0: a value must come next, white space aside. Bit 16: a key is under way, so that a colon must come before other structure.
+    wants: u32,
     /// The next byte lies in a list, for either bit of the depth.
     in_list: [u32; 2],
 }
@@ -29,7 +27,7 @@ pub(super) struct Carry {
 impl Carry {
     /// Before an event, or something else that begins like a value.
     pub(super) const START: Self =
-        Self { in_string: 0, escaped: 0, boundary: 1, opener: 1, open: 0, starter: 0, wants_value: 0, wants_colon: 0, in_list: [0; 2] };
+        Self { in_string: 0, escaped: 0, boundary: 1, opener: 1, open: 0, starter: 0, wants: 0, in_list: [0; 2] };
 
     /// Before metadata, where nothing is known of the byte before.
     pub(super) const START_PLAIN: Self = Self { boundary: 0, ..Self::START };
@@ -85,9 +83,6 @@ pub(super) unsafe fn run<L: Lanes, const COLONS: bool>(
             // Values begin at opening quotes and brackets, and where something else begins behind a string or what is between values.
             let boundary = between | closing;
             let value = (boundary.up(last_boundary) & !between) | (quote & in_string) | open;
-            // What follows each opener: adding its neighbour to the white space carries over the white space.
-            let value_wanted = sum(opener.up(last_opener), white, &mut carry.wants_value) & !white;
-            let empty = close & open.up(last_open);
             // The depth of lists as two bits that change one at a time, so that 1, 2 and 3 levels are told from none (no trace has four).
             // The first changes at each square bracket, the second on the way up to an even depth and down to an odd one.
             let (opens, closes) = (open & !curly, close & !curly);
@@ -95,10 +90,14 @@ pub(super) unsafe fn run<L: Lanes, const COLONS: bool>(
             let second = parity((opens & !first) | (closes & first), &mut carry.in_list[1]);
             let in_list = first | second;
             let wanted = ((open | close) & curly) | colon;
-            // A member begins behind a brace or a comma, and its colon comes before all other structure: the same addition, over all that
-            // is no structure. Behind a comma there may also be a brace: the next event.
+            // What follows each opener: adding its neighbour to the white space carries over the white space. A member begins behind a
+            // brace or a comma, and its colon comes before all other structure: the same, over all that is no structure.
             let starter = (comma | open_curly) & !in_list;
-            let lands = sum(starter.up(last_starter), !structure, &mut carry.wants_colon) & structure;
+            let (after_white, after_key) =
+                two_sums((opener.up(last_opener), white), (starter.up(last_starter), !structure), &mut carry.wants);
+            let (value_wanted, lands) = (after_white & !white, after_key & structure);
+            // Brackets with nothing between; and behind a comma there may also be a brace: the next event.
+            let empty = close & open.up(last_open);
             let odd = ((value_wanted ^ value) & !empty) | (wanted & in_list) | (colon & !lands) | (lands & !(colon | open_curly | empty));
             (last_boundary, last_opener, last_open, last_starter) = (boundary, opener, open, starter);
             (wanted, odd)
