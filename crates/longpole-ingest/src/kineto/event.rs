@@ -2,7 +2,8 @@
 
 use super::category::Category;
 use super::collective::{self, CollectiveArgs};
-use crate::json::{Damage, Decimal, END, Tokens, strict};
+use super::local::{Guess, Locals};
+use crate::json::{Damage, Decimal, END, Repeated, Tokens, strict};
 
 /// The members of an event that anything uses. Spans point into the segment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,6 +16,8 @@ pub(super) struct Event<'a> {
     pub(super) cat: &'a [u8],
     /// Raw name.
     pub(super) name: &'a [u8],
+    /// The worker's number of it, if it was guessed.
+    pub(super) known_name: Option<u32>,
     /// Process, if it is a number.
     pub(super) pid: Option<i64>,
     /// Process, if it is text.
@@ -32,6 +35,37 @@ pub(super) struct Event<'a> {
     has_name: bool,
     /// Some argument may be set.
     has_args: bool,
+    /// Process and thread of the events before.
+    last_pid: Repeated,
+    last_tid: Repeated,
+    categories: Categories<'a>,
+}
+
+/// Categories met, by their first bytes: there are a handful.
+#[derive(Clone, Copy, Debug)]
+struct Categories<'a>([(&'a [u8], Category); 8]);
+
+impl Default for Categories<'_> {
+    fn default() -> Self {
+        Self([(b"", Category::of(b"")); 8])
+    }
+}
+
+impl<'a> Categories<'a> {
+    /// The place of the category that begins with these bytes.
+    #[inline]
+    fn slot(&mut self, first: u64) -> &mut (&'a [u8], Category) {
+        &mut self.0[(first.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 61) as usize]
+    }
+}
+
+/// What reading an event depends on beside its bytes.
+#[derive(Debug)]
+pub(super) struct Context<'l> {
+    /// What the worker knows already.
+    pub(super) locals: &'l Locals,
+    /// Strides and values of operators' arguments are wanted.
+    pub(super) arguments: bool,
 }
 
 /// A thread id as written.
@@ -61,6 +95,9 @@ pub(super) struct Args<'a> {
     pub(super) copy_kind: Option<&'a [u8]>,
     pub(super) shapes: Option<&'a [u8]>,
     pub(super) types: Option<&'a [u8]>,
+    /// The worker's numbers of the two, if they were guessed.
+    pub(super) known_shapes: Option<u32>,
+    pub(super) known_types: Option<u32>,
     pub(super) strides: Option<&'a [u8]>,
     pub(super) values: Option<&'a [u8]>,
     pub(super) memory_bytes: Option<i64>,
@@ -108,6 +145,7 @@ impl Event<'_> {
         self.category = None;
         self.cat = b"";
         self.name = b"";
+        self.known_name = None;
         self.has_name = false;
         self.met = 0;
         self.pid = None;
@@ -124,10 +162,10 @@ impl Event<'_> {
 
 /// Reads the event whose opening brace, the next token, is at `start`; returns the offset behind its closing brace.
 #[inline]
-pub(super) fn read<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>) -> Result<usize, Damage> {
+pub(super) fn read<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>, context: &Context<'_>) -> Result<usize, Damage> {
     event.reset();
     tokens.next();
-    match read_members(tokens, start, event) {
+    match read_members(tokens, start, event, context) {
         Ok(end) if tokens.first_odd() >= end && !event.repeats() && !event.lacks_member() => Ok(end),
         Err(Damage::Malformed(at)) => Err(Damage::Malformed(at.min(tokens.first_odd()))),
         end => settle(tokens, start, event, end.ok()),
@@ -149,7 +187,7 @@ fn settle(tokens: &Tokens<'_>, start: usize, event: &Event<'_>, end: Option<usiz
 }
 
 #[inline]
-fn read_members<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>) -> Result<usize, Damage> {
+fn read_members<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>, context: &Context<'_>) -> Result<usize, Damage> {
     let mut in_args = false;
     let mut checked = false;
     loop {
@@ -159,18 +197,19 @@ fn read_members<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>
         }
         match tokens.bytes()[at] {
             b':' => {
-                let key_end = tokens.key_end(at).ok_or(Damage::Malformed(at))?;
-                in_args = read_member(tokens, at, key_end, event);
-                if matches!(event.phase, b's' | b't' | b'f') {
+                let key = tokens.key(at).ok_or(Damage::Malformed(at))?;
+                match read_member(tokens, at, key.1, event, context) {
+                    Member::Other => in_args = false,
+                    Member::Arguments => in_args = true,
                     // Flow arrows repeat what correlation says.
-                    return skip_checked(tokens, start, &mut checked);
+                    Member::FlowPhase => return skip_checked(tokens, start, &mut checked),
                 }
             }
             b'{' => {
                 check_brace(tokens, at, start, &mut checked)?;
                 let end = if in_args && !event.category.is_some_and(Category::ignores_args) {
                     event.has_args = true;
-                    read_args(tokens, start, event, &mut checked)
+                    read_args(tokens, start, event, &mut checked, context)
                 } else {
                     skip_checked(tokens, start, &mut checked).map(|_| ())
                 };
@@ -229,9 +268,20 @@ const fn whole<const N: usize>(text: &[u8; N]) -> u64 {
     tail >> (64 - 8 * N)
 }
 
-/// Takes a member of the event itself; true when it is `args`.
+/// What a member of an event was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Member {
+    /// `args`.
+    Arguments,
+    /// The `ph` of a flow arrow.
+    FlowPhase,
+    /// Anything else.
+    Other,
+}
+
+/// Takes a member of the event itself; `tail` is the end of its key.
 #[inline]
-fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, event: &mut Event<'a>) -> bool {
+fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, tail: u64, event: &mut Event<'a>, context: &Context<'_>) -> Member {
     const PH: u32 = end(*b"\"ph\"");
     const TS: u32 = end(*b"\"ts\"");
     const CAT: u32 = end(*b"cat\"");
@@ -240,14 +290,16 @@ fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, event:
     const TID: u32 = end(*b"tid\"");
     const DUR: u32 = end(*b"dur\"");
     const ARGS: u32 = end(*b"rgs\"");
-    let tail = tokens.tail(key_end);
     let (five, six) = (tail >> 24, tail >> 16);
     match (tail >> 32) as u32 {
         // A key may end like another behind an escaped quote.
-        _ if tokens.bytes().get(key_end.wrapping_sub(5)) == Some(&b'\\') => {}
+        _ if (tail >> 24) as u8 == b'\\' => {}
         PH => {
             event.count(0);
             event.phase = tokens.first_of_string(colon);
+            if matches!(event.phase, b's' | b't' | b'f') {
+                return Member::FlowPhase;
+            }
         }
         TS => {
             event.count(1);
@@ -255,25 +307,34 @@ fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, event:
         }
         CAT if five == whole(b"\"cat\"") => {
             event.count(2);
-            event.cat = tokens.string(colon).unwrap_or_default();
-            event.category = Some(Category::of(event.cat));
+            let known = event.categories.slot(tokens.first_word_of_string(colon));
+            event.cat = tokens.is_string(colon, known.0).unwrap_or_else(|| {
+                let cat = tokens.string(colon).unwrap_or_default();
+                *known = (cat, Category::of(cat));
+                cat
+            });
+            event.category = Some(known.1);
         }
         NAME if six == whole(b"\"name\"") => {
-            let name = tokens.string(colon);
             event.count(3);
+            // Only complete events have names that are kept; instants are mostly the allocator's.
+            let (guess, usual) = if event.phase == b'X' { (context.locals.guess_name(), None) } else { (None, Some(b"[memory]")) };
+            let (name, known) = guessed(guess, |body| tokens.is_string(colon, body));
+            let name = name.or_else(|| tokens.is_string(colon, usual?)).or_else(|| tokens.string(colon));
+            event.known_name = known;
             event.has_name = name.is_some();
             event.name = name.unwrap_or_default();
         }
         PID if five == whole(b"\"pid\"") => {
             event.count(4);
-            event.pid = tokens.i64(colon);
+            event.pid = tokens.repeated_i64(colon, &mut event.last_pid);
             if event.pid.is_none() {
                 event.pid_text = tokens.string(colon);
             }
         }
         TID if five == whole(b"\"tid\"") => {
             event.count(5);
-            event.tid = match tokens.i64(colon) {
+            event.tid = match tokens.repeated_i64(colon, &mut event.last_tid) {
                 Some(number) => Some(Id::Number(number)),
                 None => tokens.string(colon).map(Id::Text),
             };
@@ -282,21 +343,36 @@ fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, event:
             event.count(6);
             event.dur = Some(tokens.nanoseconds(colon));
         }
-        ARGS => return six == whole(b"\"args\""),
+        ARGS if six == whole(b"\"args\"") => return Member::Arguments,
         _ => {}
     }
-    false
+    Member::Other
+}
+
+/// The value, and its number, if the guess at it was right.
+#[inline]
+fn guessed<'a>(guess: Guess<'_>, is: impl FnOnce(&[u8]) -> Option<&'a [u8]>) -> (Option<&'a [u8]>, Option<u32>) {
+    match guess.and_then(|(number, bytes)| is(bytes).map(|found| (found, number))) {
+        Some((found, number)) => (Some(found), Some(number)),
+        None => (None, None),
+    }
 }
 
 /// Takes the members of `args`, whose opening brace was taken.
 #[inline]
-fn read_args<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>, checked: &mut bool) -> Result<(), Damage> {
+fn read_args<'a>(
+    tokens: &mut Tokens<'a>,
+    start: usize,
+    event: &mut Event<'a>,
+    checked: &mut bool,
+    context: &Context<'_>,
+) -> Result<(), Damage> {
     loop {
         let at = tokens.next();
         match tokens.bytes().get(at) {
             Some(b':') => {
-                let key_end = tokens.key_end(at).ok_or(Damage::Malformed(at))?;
-                read_arg(tokens, at, key_end, &mut event.args);
+                let key = tokens.key(at).ok_or(Damage::Malformed(at))?;
+                read_arg(tokens, at, key, event.known_name, &mut event.args, context);
             }
             Some(b'{') => {
                 check_brace(tokens, at, start, checked)?;
@@ -309,7 +385,14 @@ fn read_args<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>, c
 }
 
 #[inline]
-fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mut Args<'a>) {
+fn read_arg<'a>(
+    tokens: &mut Tokens<'a>,
+    colon: usize,
+    (key_end, tail): (usize, u64),
+    name: Option<u32>,
+    args: &mut Args<'a>,
+    context: &Context<'_>,
+) {
     const GRID: u32 = end(*b"rid\"");
     const BLOCK: u32 = end(*b"ock\"");
     const NAME: u32 = end(*b"ame\"");
@@ -341,13 +424,22 @@ fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mu
             tokens.is_key(key_end, $key)
         };
     }
-    match (tokens.tail(key_end) >> 32) as u32 {
+    match (tail >> 32) as u32 {
         ID if is!(b"\"External id\"") || is!(b"\"external id\"") => args.external_id = tokens.u64(colon),
         ID if is!(b"\"graph node id\"") => args.graph_node = tokens.u64(colon).filter(|id| *id != 0),
         ID if is!(b"\"graph id\"") => args.graph = tokens.u64(colon).filter(|id| *id != 0),
         CORRELATION if is!(b"\"correlation\"") => args.correlation = tokens.u64(colon),
-        DIMS if is!(b"\"Input Dims\"") || is!(b"\"Input dims\"") => args.shapes = tokens.array(colon),
-        TYPE if is!(b"\"Input type\"") => args.types = tokens.array(colon),
+        DIMS if is!(b"\"Input Dims\"") || is!(b"\"Input dims\"") => {
+            let guess = name.and_then(|name| context.locals.guess_shapes(name));
+            (args.shapes, args.known_shapes) = guessed(guess, |array| tokens.is_array(colon, array));
+            args.shapes = args.shapes.or_else(|| tokens.array(colon));
+        }
+        TYPE if is!(b"\"Input type\"") => {
+            let guess = name.and_then(|name| context.locals.guess_types(name));
+            (args.types, args.known_types) = guessed(guess, |array| tokens.is_array(colon, array));
+            args.types = args.types.or_else(|| tokens.array(colon));
+        }
+        STRIDES | VALUES if !context.arguments => {}
         STRIDES if is!(b"\"Input Strides\"") => args.strides = tokens.array(colon),
         VALUES if is!(b"\"Concrete Inputs\"") => args.values = tokens.array(colon),
         TYPE if is!(b"\"Device Type\"") => args.memory_device_type = tokens.i64(colon),

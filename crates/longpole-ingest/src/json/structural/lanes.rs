@@ -67,7 +67,6 @@ pub(super) fn parity<L: Lanes>(bits: L, carry: &mut u32) -> L {
 /// A word goes over by itself (`over`), or passes a carry on if it is all ones: which words get one added is again a sum, of those two
 /// short rows of bits. Each sum waits for the one before, so that both are done in one number.
 #[inline(always)]
-#[expect(clippy::inline_always, reason = "must be compiled with its caller's target features")]
 pub(super) fn two_sums<L: Lanes>(first: (L, L), second: (L, L), carry: &mut u32) -> (L, L) {
     const SECOND: u32 = 16;
     let (first, over, full) = first.0.sums(first.1);
