@@ -32,6 +32,27 @@ impl<'a> Tokens<'a> {
         self.positions.restart(offset);
     }
 
+    /// The next tokens, if they are indexed already, without taking them.
+    #[inline]
+    pub(crate) fn upcoming<const N: usize>(&self) -> Option<[usize; N]> {
+        self.positions.upcoming().map(|positions: &[u32; N]| positions.map(|position| position as usize))
+    }
+
+    /// Takes tokens that [`Tokens::upcoming`] told.
+    #[inline]
+    pub(crate) fn take(&mut self, count: usize) {
+        self.positions.take(count);
+    }
+
+    /// Whether a colon with this key before stands at `colon`; `key` is the key in its quotes, at most six bytes, and the colon.
+    #[inline]
+    pub(crate) fn is_key_and_colon<const N: usize>(&self, colon: usize, key: &[u8; N]) -> bool {
+        const { assert!(N < 8, "a word holds the key and the byte before") };
+        let Some(word) = self.bytes.get(colon.wrapping_sub(7)..=colon).and_then(|word| word.first_chunk::<8>()) else { return false };
+        // Behind a backslash, the quote is part of a longer key.
+        word[8 - N..] == key[..] && word[7 - N] != b'\\'
+    }
+
     /// All bytes.
     pub(crate) fn bytes(&self) -> &'a [u8] {
         self.bytes
@@ -223,8 +244,10 @@ impl<'a> Tokens<'a> {
     #[inline]
     pub(crate) fn i64(&self, colon: usize) -> Option<i64> {
         let start = self.value_start(colon);
-        match digits(self.bytes, start) {
-            Some((value, end)) if ends_number(self.bytes, end) => i64::try_from(value).ok(),
+        let negative = self.bytes.get(start) == Some(&b'-');
+        match digits(self.bytes, start + usize::from(negative)) {
+            // At most 16 digits, which fit.
+            Some((value, end)) if ends_number(self.bytes, end) => Some(if negative { -(value as i64) } else { value as i64 }),
             _ => parse_i64(self.text(colon)?),
         }
     }

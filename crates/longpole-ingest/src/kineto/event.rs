@@ -160,6 +160,75 @@ impl Event<'_> {
     }
 }
 
+impl<'a> Event<'a> {
+    #[inline]
+    fn take_category(&mut self, tokens: &Tokens<'a>, colon: usize) {
+        let known = self.categories.slot(tokens.first_word_of_string(colon));
+        self.cat = tokens.is_string(colon, known.0).unwrap_or_else(|| {
+            let cat = tokens.string(colon).unwrap_or_default();
+            *known = (cat, Category::of(cat));
+            cat
+        });
+        self.category = Some(known.1);
+    }
+
+    #[inline]
+    fn take_name(&mut self, tokens: &Tokens<'a>, colon: usize, context: &Context<'_>) {
+        // Only complete events have names that are kept; instants are mostly the allocator's.
+        let (guess, usual) = if self.phase == b'X' { (context.locals.guess_name(), None) } else { (None, Some(b"[memory]")) };
+        let (name, known) = guessed(guess, |body| tokens.is_string(colon, body));
+        let name = name.or_else(|| tokens.is_string(colon, usual?)).or_else(|| tokens.string(colon));
+        self.known_name = known;
+        self.has_name = name.is_some();
+        self.name = name.unwrap_or_default();
+    }
+
+    #[inline]
+    fn take_process(&mut self, tokens: &Tokens<'a>, colon: usize) {
+        self.pid = tokens.repeated_i64(colon, &mut self.last_pid);
+        if self.pid.is_none() {
+            self.pid_text = tokens.string(colon);
+        }
+    }
+
+    #[inline]
+    fn take_thread(&mut self, tokens: &Tokens<'a>, colon: usize) {
+        self.tid = match tokens.repeated_i64(colon, &mut self.last_tid) {
+            Some(number) => Some(Id::Number(number)),
+            None => tokens.string(colon).map(Id::Text),
+        };
+    }
+
+    /// Takes the members of a complete event up to its arguments, if they are the usual ones in their usual order, as in most events:
+    /// there is less to ask of each then. Otherwise nothing is taken.
+    #[inline]
+    fn take_usual(&mut self, tokens: &mut Tokens<'a>, context: &Context<'_>) -> bool {
+        let Some([ph, cat, name, pid, tid, ts, dur, args]) = tokens.upcoming() else { return false };
+        let is_usual = tokens.is_key_and_colon(ph, b"\"ph\":")
+            && tokens.is_key_and_colon(cat, b"\"cat\":")
+            && tokens.is_key_and_colon(name, b"\"name\":")
+            && tokens.is_key_and_colon(pid, b"\"pid\":")
+            && tokens.is_key_and_colon(tid, b"\"tid\":")
+            && tokens.is_key_and_colon(ts, b"\"ts\":")
+            && tokens.is_key_and_colon(dur, b"\"dur\":")
+            && tokens.is_key_and_colon(args, b"\"args\":");
+        if !is_usual || tokens.first_of_string(ph) != b'X' {
+            return false;
+        }
+        tokens.take(8);
+        // Each of the seven before the arguments once.
+        self.met = 0b01_01_01_01_01_01_01;
+        self.phase = b'X';
+        self.take_category(tokens, cat);
+        self.take_name(tokens, name, context);
+        self.take_process(tokens, pid);
+        self.take_thread(tokens, tid);
+        self.ts = Some(tokens.nanoseconds(ts));
+        self.dur = Some(tokens.nanoseconds(dur));
+        true
+    }
+}
+
 /// Reads the event whose opening brace, the next token, is at `start`; returns the offset behind its closing brace.
 #[inline]
 pub(super) fn read<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>, context: &Context<'_>) -> Result<usize, Damage> {
@@ -188,7 +257,7 @@ fn settle(tokens: &Tokens<'_>, start: usize, event: &Event<'_>, end: Option<usiz
 
 #[inline]
 fn read_members<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>, context: &Context<'_>) -> Result<usize, Damage> {
-    let mut in_args = false;
+    let mut in_args = event.take_usual(tokens, context);
     let mut checked = false;
     loop {
         let at = tokens.next();
@@ -307,37 +376,19 @@ fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, tail: u64, event: &mut
         }
         CAT if five == whole(b"\"cat\"") => {
             event.count(2);
-            let known = event.categories.slot(tokens.first_word_of_string(colon));
-            event.cat = tokens.is_string(colon, known.0).unwrap_or_else(|| {
-                let cat = tokens.string(colon).unwrap_or_default();
-                *known = (cat, Category::of(cat));
-                cat
-            });
-            event.category = Some(known.1);
+            event.take_category(tokens, colon);
         }
         NAME if six == whole(b"\"name\"") => {
             event.count(3);
-            // Only complete events have names that are kept; instants are mostly the allocator's.
-            let (guess, usual) = if event.phase == b'X' { (context.locals.guess_name(), None) } else { (None, Some(b"[memory]")) };
-            let (name, known) = guessed(guess, |body| tokens.is_string(colon, body));
-            let name = name.or_else(|| tokens.is_string(colon, usual?)).or_else(|| tokens.string(colon));
-            event.known_name = known;
-            event.has_name = name.is_some();
-            event.name = name.unwrap_or_default();
+            event.take_name(tokens, colon, context);
         }
         PID if five == whole(b"\"pid\"") => {
             event.count(4);
-            event.pid = tokens.repeated_i64(colon, &mut event.last_pid);
-            if event.pid.is_none() {
-                event.pid_text = tokens.string(colon);
-            }
+            event.take_process(tokens, colon);
         }
         TID if five == whole(b"\"tid\"") => {
             event.count(5);
-            event.tid = match tokens.repeated_i64(colon, &mut event.last_tid) {
-                Some(number) => Some(Id::Number(number)),
-                None => tokens.string(colon).map(Id::Text),
-            };
+            event.take_thread(tokens, colon);
         }
         DUR if five == whole(b"\"dur\"") => {
             event.count(6);

@@ -68,25 +68,28 @@ pub(super) fn classify_avx2<const COLONS: bool>(block: &[u8; BLOCK], at: usize, 
     };
     // SAFETY: the block is 64 bytes, and the two unaligned loads read bytes 0..32 and 32..64.
     let halves = [0, 32].map(|half| unsafe { _mm256_loadu_si256(block.as_ptr().add(half).cast::<__m256i>()) });
-    let bits = |of: &dyn Fn(__m256i) -> __m256i| {
-        let [low, high] = halves.map(|half| u64::from(_mm256_movemask_epi8(of(half)) as u32));
+    let bits = |halves: [__m256i; 2]| {
+        let [low, high] = halves.map(|half| u64::from(_mm256_movemask_epi8(half) as u32));
         low | (high << 32)
     };
-    let is = |byte: u8| bits(&|half| _mm256_cmpeq_epi8(half, _mm256_set1_epi8(byte as i8)));
-    let folded_is = |byte: u8| bits(&|half| _mm256_cmpeq_epi8(_mm256_or_si256(half, _mm256_set1_epi8(0x20)), _mm256_set1_epi8(byte as i8)));
-    classes.quote[at] = is(b'"');
-    classes.backslash[at] = is(b'\\');
-    classes.open[at] = folded_is(b'{');
-    classes.close[at] = folded_is(b'}');
+    let folded = halves.map(|half| _mm256_or_si256(half, _mm256_set1_epi8(0x20)));
+    let is = |halves: [__m256i; 2], byte: u8| bits(halves.map(|half| _mm256_cmpeq_epi8(half, _mm256_set1_epi8(byte as i8))));
+    classes.quote[at] = is(halves, b'"');
+    classes.backslash[at] = is(halves, b'\\');
+    classes.open[at] = is(folded, b'{');
+    classes.close[at] = is(folded, b'}');
     // Bit 5 where the top bit is taken from.
-    classes.curly[at] = bits(&|half| _mm256_slli_epi16::<2>(half));
-    classes.colon[at] = is(b':');
-    classes.comma[at] = is(b',');
-    classes.white[at] = if COLONS {
-        bits(&|half| _mm256_cmpeq_epi8(_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(white_table()), half), half))
-    } else {
-        bits(&|half| _mm256_cmpeq_epi8(_mm256_min_epu8(half, _mm256_set1_epi8(0x20)), half))
-    };
+    classes.curly[at] = bits(halves.map(|half| _mm256_slli_epi16::<2>(half)));
+    classes.colon[at] = is(halves, b':');
+    classes.comma[at] = is(halves, b',');
+    classes.white[at] = bits(halves.map(|half| {
+        let known = if COLONS {
+            _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(white_table()), half)
+        } else {
+            _mm256_min_epu8(half, _mm256_set1_epi8(0x20))
+        };
+        _mm256_cmpeq_epi8(known, half)
+    }));
 }
 
 #[cfg(target_arch = "x86_64")]
