@@ -5,6 +5,7 @@
 //! metadata around them, which may be anything.
 
 mod cursor;
+mod digits;
 mod number;
 mod positions;
 pub(crate) mod strict;
