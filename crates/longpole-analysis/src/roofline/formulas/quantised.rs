@@ -84,7 +84,7 @@ fn into_given(inputs: &Inputs, packed: u64, dtype: Dtype) -> Outcome {
 fn made(inputs: &Inputs, transposed: bool, n: u64, out_type: Option<i64>) -> Outcome {
     let (left, right) = (inputs.tensor(0)?, inputs.tensor(1)?);
     let k = left.dim(-1)?;
-    if right.dims.len() != 2 || right.dim(if transposed { 1 } else { 0 })? != k {
+    if right.dims.len() != 2 || right.dim(i64::from(transposed))? != k {
         return Err(UnknownWork::UnreadableShapes);
     }
     let rows = product(left.dims.get(..left.dims.len() - 1).unwrap_or_default())?;

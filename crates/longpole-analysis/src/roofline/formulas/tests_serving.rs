@@ -1,5 +1,7 @@
 //! The operators of serving engines against a calculation by hand.
 
+use proptest::prelude::*;
+
 use super::super::dtype::Dtype;
 use super::super::work::{UnknownWork, Work};
 use super::tests::{call, exact};
@@ -182,6 +184,28 @@ fn packed_prompts_of_several_lengths() {
     assert_eq!(Packed { causal: "-", ..PROMPTS }.pairs("8", false), Err(UnknownWork::MissingArgument));
     assert_eq!(Packed { longest: [u64::MAX >> 1, 4], ..PROMPTS }.pairs("8", false), Err(UnknownWork::TooLarge));
     assert_eq!(PROMPTS.pairs("8, 2, 2", true), Err(UnknownWork::UnreadableShapes));
+}
+
+proptest! {
+    /// Whatever the lengths are, the true number of pairs is within the bounds, packed keys or keys in pages.
+    #[test]
+    fn pairs_are_within_their_bounds(lengths in proptest::collection::vec((1..60_u64, 0..20_u64), 1..6)) {
+        let keys = |&(queries, earlier): &(u64, u64)| queries + earlier;
+        let pairs: u64 = lengths.iter().map(|length| length.0 * keys(length) - length.0 * (length.0 - 1) / 2).sum();
+        let call = Packed {
+            queries: lengths.iter().map(|length| length.0).sum(),
+            sequences: lengths.len() as u64,
+            longest: [lengths.iter().map(|length| length.0).max().unwrap(), lengths.iter().map(keys).max().unwrap()],
+            ..PROMPTS
+        };
+        let all_keys: u64 = lengths.iter().map(keys).sum();
+        for found in [call.pairs(&all_keys.to_string(), false), call.pairs("1000, 16", true)] {
+            match found {
+                Ok((least, most)) => prop_assert!(least <= pairs && pairs <= most && most <= 2 * least),
+                Err(reason) => prop_assert_eq!(reason, UnknownWork::DataDependent),
+            }
+        }
+    }
 }
 
 #[test]

@@ -92,6 +92,8 @@ pub struct KnownDevice {
     pub name: &'static str,
     /// Multiprocessors it may have; empty when any number is accepted.
     pub sm_counts: &'static [u32],
+    /// What the figures were compared with, besides the document they are from.
+    pub checked: &'static str,
     entry: &'static table::Entry,
 }
 
@@ -112,7 +114,7 @@ impl Peaks {
 
     /// Every device of the table.
     pub fn known() -> impl ExactSizeIterator<Item = KnownDevice> {
-        table::TABLE.iter().map(|entry| KnownDevice { name: entry.name, sm_counts: entry.sm_counts, entry })
+        table::TABLE.iter().map(|entry| KnownDevice { name: entry.name, sm_counts: entry.sm_counts, checked: entry.source.checked, entry })
     }
 
     /// Measured peaks, the rest filled in from `base`. `None` when neither says what the memory bandwidth is.

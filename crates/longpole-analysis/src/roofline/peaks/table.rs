@@ -6,8 +6,8 @@
 //! fp8 products in fp32 at half the rate of fp16 accumulation; frameworks accumulate in fp32, so that rate stands here. Where two documents of
 //! the vendor disagree, the higher figure stands here: a floor must not be above the truth.
 //!
-//! The source says which document a line is from and, after "checked:", what else it was compared with. "Units and clock" is multiprocessors,
-//! times operations each does in a clock, times boost clock, which the tests work out again.
+//! The source says which document a line is from and what else it was compared with. "Units and clock" is multiprocessors, times operations
+//! each does in a clock, times boost clock, which the tests work out again.
 
 use longpole_trace::DeviceProperties;
 
@@ -24,7 +24,16 @@ pub(super) struct Entry {
     bandwidth: u64,
     cache_mib: u64,
     tenths: [u64; PeakKind::ALL.len()],
-    source: &'static str,
+    pub(super) source: Source,
+}
+
+/// Where a line is from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source {
+    /// The vendor's document.
+    pub(super) document: &'static str,
+    /// What else the figures were compared with.
+    pub(super) checked: &'static str,
 }
 
 impl Entry {
@@ -33,7 +42,7 @@ impl Entry {
             name: self.name.to_owned(),
             memory_bytes_per_s: self.bandwidth * 1_000_000_000,
             cache_bytes: Some(self.cache_mib << 20),
-            source: self.source.to_owned(),
+            source: self.source.document.to_owned(),
             flops_per_s: self.tenths.map(|tenths| Some(tenths * 100_000_000_000).filter(|&rate| rate > 0)),
         }
     }
@@ -70,50 +79,96 @@ pub(super) fn find(properties: &DeviceProperties) -> Option<&'static Entry> {
     fitting.next().filter(|first| fitting.all(|other| other.name == first.name))
 }
 
-const TESLA: &str = "NVIDIA V100 datasheet (2020) and whitepaper; checked: TechPowerUp (all but tensor), units and clock (tensor)";
-const T4: &str = "NVIDIA T4 datasheet (2019); checked: TechPowerUp (all but tensor), units and clock (tensor)";
-const A100: &str = "NVIDIA A100 datasheet (2022), cache: whitepaper; checked: TechPowerUp (all but tensor, and its 80 MiB for the PCIe card: \
-                    the whitepaper has 40), torch's own device table, units and clock (tensor)";
-const A30: &str = "NVIDIA A30 datasheet (2022); checked: TechPowerUp (all but tensor), units and clock (tensor)";
-const A10G: &str = "NVIDIA A10G datasheet for AWS (2022); checked: SMs and cache as torch reports them (TechPowerUp has 72 SMs), \
-                    units and clock (arithmetic)";
-const GA102_DC: &str = "NVIDIA A10 (2021) and A40 (2022) datasheets; checked: TechPowerUp (all but tensor), vendors' listings, units and \
-                        clock (tensor)";
-const ADA_DC: &str = "NVIDIA L40S, L40 and L4 datasheets (2023), sparsity halved; checked: TechPowerUp (all but tensor, and its 48 MiB for \
-                      the L40S: measured 96), vendors' listings, units and clock (tensor)";
-const H100: &str = "NVIDIA H100 datasheet (2024), sparsity halved, cache: whitepaper; checked: TechPowerUp (all but tensor), device tables \
-                    of torchtitan and NVIDIA's exemplar benchmarks (tensor)";
-const H100_PCIE: &str = "NVIDIA H100 whitepaper v1.04; checked: TechPowerUp (all but tensor), torchtitan's device table (tensor)";
-const H200: &str = "NVIDIA H200 datasheet (2024), sparsity halved, cache: whitepaper; checked: TechPowerUp (all but GB/s, where it has 4,890 \
-                    by the memory's clock, and tensor), torchtitan's device table (tensor)";
-const GH200: &str = "NVIDIA GH200 datasheet (2024), sparsity halved; checked: articles (GB/s), otherwise as H100 SXM, the same chip";
-const B200: &str = "NVIDIA Blackwell datasheet: HGX B200, sparsity halved (TF32 as printed for eight); checked: SMs, cache and bus as the \
-                    driver reports them (7,672 GB/s), NVIDIA's exemplar benchmarks (GB/s, bf16, fp8, fp4), TechPowerUp (fp64, fp32)";
-const B300: &str = "NVIDIA Blackwell Ultra datasheet: HGX B300, sparsity halved (TF32 as printed for eight), fp4 printed dense (the page of \
-                    HGX B300 has 13.5 PFLOP/s); checked: NVIDIA's exemplar benchmarks (GB/s, bf16, fp8), measured SMs and cache, \
-                    TechPowerUp (fp64, fp32)";
-const GB200: &str = "NVIDIA Blackwell datasheet: GB200, sparsity halved; checked: measured SMs, NVIDIA's exemplar benchmarks (GB/s, bf16, \
-                     fp8, fp4, 2 % lower); cache as B200";
-const GB300: &str = "NVIDIA Blackwell Ultra datasheet: GB300, sparsity halved, fp4 printed dense; checked: measured SMs, NVIDIA's exemplar \
-                     benchmarks (GB/s, bf16, fp8, fp4, 2 % lower); cache as B300";
-const GA102: &str = "NVIDIA GA102 whitepaper v2.1; checked: TechPowerUp (all but tensor), units and clock (tensor)";
-const A5000: &str = "NVIDIA RTX A5000 datasheet (2021), sparsity halved; checked: TechPowerUp (all but tensor), units and clock (tensor)";
-const ADA: &str = "NVIDIA Ada whitepaper v2.1; checked: TechPowerUp (all but tensor), units and clock (tensor)";
-const BLACKWELL_RTX: &str = "NVIDIA RTX Blackwell whitepaper v1.1; checked: TechPowerUp (all but tensor), units and clock (tensor)";
-const BLACKWELL_PRO: &str = "NVIDIA RTX PRO Blackwell whitepaper v1.0; checked: TechPowerUp (all but tensor), hmc-tech (tensor), units and clock \
-                             (tensor)";
-const BLACKWELL_PRO_MAX_Q: &str = "NVIDIA RTX PRO 6000 Max-Q datasheet (2025: GB/s, fp32, fp4 with sparsity halved); other types by the \
-                                   Workstation's ratios; checked: TechPowerUp (all but tensor), units and clock (tensor)";
-const BLACKWELL_PRO_SERVER: &str = "NVIDIA RTX PRO 6000 Server datasheet (2025: GB/s, fp32) and product page (fp16, fp8, fp4, sparsity halved); \
-                                    TF32 and int8 by the Workstation's ratios; checked: TechPowerUp (SMs, cache)";
-const CDNA2: &str = "AMD Instinct MI200 datasheets (2022), packages of two dies halved, fp32 packed; checked: AMD's ROCm documentation of MI250 \
-                     (CUs, cache, arithmetic), TechPowerUp (GB/s)";
-const CDNA3: &str = "AMD Instinct MI300X and MI300A datasheets (2023); checked: AMD's ROCm documentation (CUs, Infinity Cache, MI300X \
-                     arithmetic), torch's own device table, AMD's footnote MI300-05A (GB/s: 8,192 bits at 5.2 Gbit/s)";
-const MI325X: &str = "AMD Instinct MI325X datasheet (2024); checked: AMD's ROCm documentation (CUs, Infinity Cache), TraceLens (GB/s), units and \
-                      clock (arithmetic)";
-const CDNA4: &str = "AMD Instinct MI350X and MI355X datasheets (2025); checked: AMD's ROCm documentation (CUs, Infinity Cache), torch's own \
-                     device table (MI350X), units and clock (arithmetic)";
+const TESLA: Source =
+    Source { document: "NVIDIA V100 datasheet (2020) and whitepaper", checked: "TechPowerUp (all but tensor), units and clock (tensor)" };
+const T4: Source = Source { document: "NVIDIA T4 datasheet (2019)", checked: "TechPowerUp (all but tensor), units and clock (tensor)" };
+const A100: Source = Source {
+    document: "NVIDIA A100 datasheet (2022), cache: whitepaper",
+    checked: "TechPowerUp (all but tensor, and its 80 MiB for the PCIe card: the whitepaper has 40), torch's own device table, units \
+              and clock (tensor)",
+};
+const A30: Source = Source { document: "NVIDIA A30 datasheet (2022)", checked: "TechPowerUp (all but tensor), units and clock (tensor)" };
+const A10G: Source = Source {
+    document: "NVIDIA A10G datasheet for AWS (2022)",
+    checked: "SMs and cache as torch reports them (TechPowerUp has 72 SMs), units and clock (arithmetic)",
+};
+const GA102_DC: Source = Source {
+    document: "NVIDIA A10 (2021) and A40 (2022) datasheets",
+    checked: "TechPowerUp (all but tensor), vendors' listings, units and clock (tensor)",
+};
+const ADA_DC: Source = Source {
+    document: "NVIDIA L40S, L40 and L4 datasheets (2023), sparsity halved",
+    checked: "TechPowerUp (all but tensor, and its 48 MiB for the L40S: measured 96), vendors' listings, units and clock (tensor)",
+};
+const H100: Source = Source {
+    document: "NVIDIA H100 datasheet (2024), sparsity halved, cache: whitepaper",
+    checked: "TechPowerUp (all but tensor), device tables of torchtitan and NVIDIA's exemplar benchmarks (tensor)",
+};
+const H100_PCIE: Source =
+    Source { document: "NVIDIA H100 whitepaper v1.04", checked: "TechPowerUp (all but tensor), torchtitan's device table (tensor)" };
+const H200: Source = Source {
+    document: "NVIDIA H200 datasheet (2024), sparsity halved, cache: whitepaper",
+    checked: "TechPowerUp (all but GB/s, where it has 4,890 by the memory's clock, and tensor), torchtitan's device table (tensor)",
+};
+const GH200: Source =
+    Source { document: "NVIDIA GH200 datasheet (2024), sparsity halved", checked: "articles (GB/s), otherwise as H100 SXM, the same chip" };
+const B200: Source = Source {
+    document: "NVIDIA Blackwell datasheet: HGX B200, sparsity halved (TF32 as printed for eight)",
+    checked: "SMs, cache and bus as the driver reports them (7,672 GB/s), NVIDIA's exemplar benchmarks (GB/s, bf16, fp8, fp4), \
+              TechPowerUp (fp64, fp32)",
+};
+const B300: Source = Source {
+    document: "NVIDIA Blackwell Ultra datasheet: HGX B300, sparsity halved (TF32 as printed for eight), fp4 printed dense",
+    checked: "NVIDIA's exemplar benchmarks (GB/s, bf16, fp8; fp4 there and on the page of HGX B300 is 13,500), measured SMs and \
+              cache, TechPowerUp (fp64, fp32)",
+};
+const GB200: Source = Source {
+    document: "NVIDIA Blackwell datasheet: GB200, sparsity halved",
+    checked: "measured SMs, NVIDIA's exemplar benchmarks (GB/s, bf16, fp8, fp4, 2 % lower); cache as B200",
+};
+const GB300: Source = Source {
+    document: "NVIDIA Blackwell Ultra datasheet: GB300, sparsity halved, fp4 printed dense",
+    checked: "measured SMs, NVIDIA's exemplar benchmarks (GB/s, bf16, fp8, fp4, 2 % lower); cache as B300",
+};
+const GA102: Source =
+    Source { document: "NVIDIA GA102 whitepaper v2.1", checked: "TechPowerUp (all but tensor), units and clock (tensor)" };
+const A5000: Source = Source {
+    document: "NVIDIA RTX A5000 datasheet (2021), sparsity halved",
+    checked: "TechPowerUp (all but tensor), units and clock (tensor)",
+};
+const ADA: Source = Source { document: "NVIDIA Ada whitepaper v2.1", checked: "TechPowerUp (all but tensor), units and clock (tensor)" };
+const BLACKWELL_RTX: Source =
+    Source { document: "NVIDIA RTX Blackwell whitepaper v1.1", checked: "TechPowerUp (all but tensor), units and clock (tensor)" };
+const BLACKWELL_PRO: Source = Source {
+    document: "NVIDIA RTX PRO Blackwell whitepaper v1.0",
+    checked: "TechPowerUp (all but tensor), hmc-tech (tensor), units and clock (tensor)",
+};
+const BLACKWELL_PRO_MAX_Q: Source = Source {
+    document: "NVIDIA RTX PRO 6000 Max-Q datasheet (2025: GB/s, fp32, fp4 with sparsity halved); other types by the Workstation's ratios",
+    checked: "TechPowerUp (all but tensor), units and clock (tensor)",
+};
+const BLACKWELL_PRO_SERVER: Source = Source {
+    document: "NVIDIA RTX PRO 6000 Server datasheet (2025: GB/s, fp32) and product page (fp16, fp8, fp4, sparsity halved); TF32 and \
+               int8 by the Workstation's ratios",
+    checked: "TechPowerUp (SMs, cache)",
+};
+const CDNA2: Source = Source {
+    document: "AMD Instinct MI200 datasheets (2022), packages of two dies halved, fp32 packed",
+    checked: "AMD's ROCm documentation of MI250 (CUs, cache, arithmetic), TechPowerUp (GB/s)",
+};
+const CDNA3: Source = Source {
+    document: "AMD Instinct MI300X and MI300A datasheets (2023)",
+    checked: "AMD's ROCm documentation (CUs, Infinity Cache, MI300X arithmetic), torch's own device table, AMD's footnote MI300-05A \
+              (GB/s: 8,192 bits at 5.2 Gbit/s)",
+};
+const MI325X: Source = Source {
+    document: "AMD Instinct MI325X datasheet (2024)",
+    checked: "AMD's ROCm documentation (CUs, Infinity Cache), TraceLens (GB/s), units and clock (arithmetic)",
+};
+const CDNA4: Source = Source {
+    document: "AMD Instinct MI350X and MI355X datasheets (2025)",
+    checked: "AMD's ROCm documentation (CUs, Infinity Cache), torch's own device table (MI350X), units and clock (arithmetic)",
+};
 
 macro_rules! entry {
     ($name:literal, [$($word:literal),*], [$($sm:literal),*], $memory:expr, $bandwidth:literal, $cache:literal, $tenths:expr, $source:expr) => {

@@ -99,7 +99,7 @@ fn every_line_is_within_what_devices_can_be() {
         let peaks = known.peaks();
         assert!(peaks.memory_bytes_per_s >= 300_000_000_000 && peaks.memory_bytes_per_s <= 8_000_000_000_000, "{}", known.name);
         assert!(!known.sm_counts.is_empty() && peaks.cache_bytes >= Some(4 << 20), "{}", known.name);
-        assert!(peaks.source.contains("checked: "), "{}", known.name);
+        assert!(peaks.source.len() > 10 && known.checked.len() > 10, "{}", known.name);
         let rate = |kind| peaks.flops_per_s(kind).unwrap_or(0);
         assert!(rate(PeakKind::Bf16) == 0 || rate(PeakKind::Bf16) == rate(PeakKind::Fp16), "{}", known.name);
     }
