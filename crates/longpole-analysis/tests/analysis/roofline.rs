@@ -83,9 +83,9 @@ fn devices() -> String {
     for kind in PeakKind::ALL {
         write!(text, " {} |", kind.name()).unwrap();
     }
-    text.push_str(" source |\n|---|---|---:|---:|");
+    text.push_str(" source | checked with |\n|---|---|---:|---:|");
     text.push_str(&"---:|".repeat(PeakKind::ALL.len()));
-    text.push_str("---|\n");
+    text.push_str("---|---|\n");
     let mut lines: Vec<String> = Vec::new();
     for known in Peaks::known() {
         let peaks = known.peaks();
@@ -96,7 +96,7 @@ fn devices() -> String {
             let rate = peaks.flops_per_s(kind).map_or_else(String::new, |rate| (rate as f64 / 1e12).to_string());
             write!(line, " {rate} |").unwrap();
         }
-        writeln!(line, " {} |", peaks.source).unwrap();
+        writeln!(line, " {} | {} |", peaks.source, known.checked).unwrap();
         if !lines.contains(&line) {
             lines.push(line);
         }

@@ -5,6 +5,7 @@
 //! metadata around them, which may be anything.
 
 mod cursor;
+mod digits;
 mod number;
 mod positions;
 pub(crate) mod strict;
@@ -16,4 +17,4 @@ pub(crate) use cursor::{Cursor, Damage, Entered, Key, Value, ValueKind};
 pub(crate) use number::{Decimal, parse_i64, parse_u64};
 pub(crate) use positions::END;
 pub(crate) use text::{canonical, unescape};
-pub(crate) use tokens::Tokens;
+pub(crate) use tokens::{Repeated, Tokens};

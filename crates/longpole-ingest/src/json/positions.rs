@@ -59,6 +59,18 @@ impl<'a> Positions<'a> {
         }
     }
 
+    /// The next positions, if this window has so many.
+    #[inline]
+    pub(super) fn upcoming<const N: usize>(&self) -> Option<&[u32; N]> {
+        self.window.get(self.at..)?.first_chunk()
+    }
+
+    /// Takes positions that [`Positions::upcoming`] told.
+    #[inline]
+    pub(super) fn take(&mut self, count: usize) {
+        self.at += count;
+    }
+
     #[cold]
     #[inline(never)]
     fn refill(&mut self) -> usize {

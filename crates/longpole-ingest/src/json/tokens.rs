@@ -5,6 +5,7 @@
 //! wrong without harm; what is no JSON or could hide other events (a stray quote, a missing brace) is noticed by
 //! [`Tokens::first_odd`] and by the caller's look at what stands before each brace, and then settled by [`super::strict`].
 
+use super::digits::{digits, ends_number};
 use super::number::{Decimal, parse_decimal_ns, parse_i64, parse_u64};
 use super::positions::Positions;
 use super::structural::Wanted;
@@ -30,6 +31,27 @@ impl<'a> Tokens<'a> {
     /// Starts over at `offset`, which must lie outside any string.
     pub(crate) fn restart(&mut self, offset: usize) {
         self.positions.restart(offset);
+    }
+
+    /// The next tokens, if they are indexed already, without taking them.
+    #[inline]
+    pub(crate) fn upcoming<const N: usize>(&self) -> Option<[usize; N]> {
+        self.positions.upcoming().map(|positions: &[u32; N]| positions.map(|position| position as usize))
+    }
+
+    /// Takes tokens that [`Tokens::upcoming`] told.
+    #[inline]
+    pub(crate) fn take(&mut self, count: usize) {
+        self.positions.take(count);
+    }
+
+    /// Whether a colon with this key before stands at `colon`; `key` is the key in its quotes, at most six bytes, and the colon.
+    #[inline]
+    pub(crate) fn is_key_and_colon<const N: usize>(&self, colon: usize, key: &[u8; N]) -> bool {
+        const { assert!(N < 8, "a word holds the key and the byte before") };
+        let Some(word) = self.bytes.get(colon.wrapping_sub(7)..=colon).and_then(|word| word.first_chunk::<8>()) else { return false };
+        // Behind a backslash, the quote is part of a longer key.
+        word[8 - N..] == key[..] && word[7 - N] != b'\\'
     }
 
     /// All bytes.
@@ -72,11 +94,17 @@ impl<'a> Tokens<'a> {
     /// The eight bytes before `end`, the last one highest: the end of a key, closing quote included. Too near the beginning
     /// there are zeros.
     #[inline]
-    pub(crate) fn tail(&self, end: usize) -> u64 {
+    fn tail(&self, end: usize) -> u64 {
         match self.bytes.get(end.wrapping_sub(8)..end).and_then(|tail| tail.first_chunk::<8>()) {
             Some(tail) => u64::from_le_bytes(*tail),
-            None => self.bytes.get(..end).unwrap_or_default().iter().fold(0, |tail, byte| (tail >> 8) | (u64::from(*byte) << 56)),
+            None => self.first_tail(end),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn first_tail(&self, end: usize) -> u64 {
+        self.bytes.get(..end).unwrap_or_default().iter().fold(0, |tail, byte| (tail >> 8) | (u64::from(*byte) << 56))
     }
 
     /// Whether the bytes before `end` are `key`, quotes included.
@@ -87,25 +115,36 @@ impl<'a> Tokens<'a> {
             && self.bytes.get(start.wrapping_sub(1)) != Some(&b'\\')
     }
 
-    /// The offset behind the closing quote of the key before `colon` (the colon itself, but for white space), if there is one.
+    /// The key before `colon`, if there is one: the offset behind its closing quote (the colon itself, but for white space), and the
+    /// eight bytes before.
     #[inline]
-    pub(crate) fn key_end(&self, colon: usize) -> Option<usize> {
-        if self.bytes.get(colon.wrapping_sub(1)) == Some(&b'"') {
-            return Some(colon);
+    pub(crate) fn key(&self, colon: usize) -> Option<(usize, u64)> {
+        let tail = self.tail(colon);
+        if tail >> 56 == u64::from(b'"') {
+            return Some((colon, tail));
         }
+        self.far_key(colon)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn far_key(&self, colon: usize) -> Option<(usize, u64)> {
         let before = self.bytes.get(..colon)?.trim_ascii_end();
-        before.ends_with(b"\"").then_some(before.len())
+        before.ends_with(b"\"").then(|| (before.len(), self.tail(before.len())))
     }
 
     /// Where the value after `colon` begins.
     #[inline]
     fn value_start(&self, colon: usize) -> usize {
         // Nearly always right behind the colon or one space further.
-        match self.bytes.get(colon + 1..colon + 3) {
-            Some([first, _]) if !first.is_ascii_whitespace() => colon + 1,
-            Some([_, second]) if !second.is_ascii_whitespace() => colon + 2,
-            _ => self.bytes.get(colon + 1..).map_or(colon + 1, |rest| self.bytes.len() - rest.trim_ascii_start().len()),
-        }
+        let start = colon + 1 + usize::from(self.bytes.get(colon + 1) == Some(&b' '));
+        if self.bytes.get(start).is_some_and(|byte| *byte > b' ') { start } else { self.far_value_start(start) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn far_value_start(&self, from: usize) -> usize {
+        self.bytes.get(from..).map_or(from, |rest| self.bytes.len() - rest.trim_ascii_start().len())
     }
 
     /// A value that is a string: its body, escapes unresolved.
@@ -119,6 +158,21 @@ impl<'a> Tokens<'a> {
         Some(&self.bytes[start + 1..end])
     }
 
+    /// A value that is the string with this body, escapes unresolved.
+    #[inline]
+    pub(crate) fn is_string(&self, colon: usize, body: &[u8]) -> Option<&'a [u8]> {
+        let start = self.value_start(colon) + 1;
+        let found = self.bytes.get(start..start + body.len())?;
+        (self.bytes.get(start - 1) == Some(&b'"') && self.bytes.get(start + body.len()) == Some(&b'"') && found == body).then_some(found)
+    }
+
+    /// A value that is this array, which is whole.
+    #[inline]
+    pub(crate) fn is_array(&self, colon: usize, array: &[u8]) -> Option<&'a [u8]> {
+        let start = self.value_start(colon);
+        self.bytes.get(start..start + array.len()).filter(|found| *found == array)
+    }
+
     /// The first byte of a value that is a string; 0 otherwise.
     #[inline]
     pub(crate) fn first_of_string(&self, colon: usize) -> u8 {
@@ -126,6 +180,13 @@ impl<'a> Tokens<'a> {
             Some([b'"', first, ..]) => *first,
             _ => 0,
         }
+    }
+
+    /// The first eight bytes of a value that is a string, and of what follows it if it is shorter; 0 at the end of the input.
+    #[inline]
+    pub(crate) fn first_word_of_string(&self, colon: usize) -> u64 {
+        let start = self.value_start(colon) + 1;
+        self.bytes.get(start..start + 8).and_then(|word| word.first_chunk::<8>()).map_or(0, |word| u64::from_le_bytes(*word))
     }
 
     /// A value that is a string or a number, as text.
@@ -153,8 +214,8 @@ impl<'a> Tokens<'a> {
             b'}' => next,
             // A colon: the array ends before the next key, which ends before the colon.
             b':' => {
-                let close = (start..next).rev().find(|at| self.bytes[*at] == b'"')?;
-                (start..close).rev().find(|at| self.bytes[*at] == b'"')?
+                let close = start + memchr::memrchr(b'"', self.bytes.get(start..next)?)?;
+                start + memchr::memrchr(b'"', &self.bytes[start..close])?
             }
             _ => return None,
         };
@@ -184,10 +245,29 @@ impl<'a> Tokens<'a> {
     #[inline]
     pub(crate) fn i64(&self, colon: usize) -> Option<i64> {
         let start = self.value_start(colon);
-        match digits(self.bytes, start) {
-            Some((value, end)) if ends_number(self.bytes, end) => i64::try_from(value).ok(),
+        let negative = self.bytes.get(start) == Some(&b'-');
+        match digits(self.bytes, start + usize::from(negative)) {
+            // At most 16 digits, which fit.
+            Some((value, end)) if ends_number(self.bytes, end) => Some(if negative { -(value as i64) } else { value as i64 }),
             _ => parse_i64(self.text(colon)?),
         }
+    }
+
+    /// The same, with the last such value remembered: processes and threads are mostly those of the event before.
+    #[inline]
+    pub(crate) fn repeated_i64(&self, colon: usize, last: &mut Repeated) -> Option<i64> {
+        let start = self.value_start(colon);
+        let Some(word) = self.bytes.get(start..start + 8).and_then(|rest| rest.first_chunk::<8>()) else { return self.i64(colon) };
+        if *word != last.word {
+            let value = self.i64(colon);
+            // Up to seven digits, and what ends them: nothing else bears on the value.
+            let length = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            if length == 0 || !matches!(word.get(length), Some(b',' | b'}')) {
+                return value;
+            }
+            *last = Repeated { word: *word, value };
+        }
+        last.value
     }
 
     /// A value that is decimal microseconds, quoted or not, in nanoseconds.
@@ -230,57 +310,11 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// What may stand behind a number that is a member's value.
-#[inline]
-fn ends_number(bytes: &[u8], at: usize) -> bool {
-    match bytes.get(at) {
-        Some(b',' | b'}') => true,
-        Some(byte) if byte.is_ascii_whitespace() => matches!(bytes[at..].trim_ascii_start().first(), Some(b',' | b'}')),
-        _ => false,
-    }
-}
-
-/// The digits at `start`, at most 16 of them, as a number, and where they end; `None` when there is no digit.
-///
-/// Eight at a time: a word without the zeros' high nibble, shifted so that the last digit is in the highest byte, is joined
-/// to pairs, fours and eights by multiplication.
-#[inline]
-fn digits(bytes: &[u8], start: usize) -> Option<(u64, usize)> {
-    let (word, count) = word_digits(bytes, start);
-    match count {
-        0 => None,
-        1 => Some((word & 0xF, start + 1)),
-        2..8 => Some((joined(word << (64 - 8 * count)), start + count)),
-        _ => {
-            const POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
-            let (low, more) = word_digits(bytes, start + 8);
-            let low = if more == 0 { 0 } else { joined(low << (64 - 8 * more)) };
-            Some((joined(word) * POWERS[more] + low, start + 8 + more))
-        }
-    }
-}
-
-/// Eight bytes, each a digit's value if it is a digit, and how many of the first ones are.
-#[inline]
-fn word_digits(bytes: &[u8], at: usize) -> (u64, usize) {
-    let word = match bytes.get(at..at + 8).and_then(|rest| rest.first_chunk::<8>()) {
-        Some(word) => u64::from_le_bytes(*word),
-        // The last few bytes of the input: anything that is no digit fills up.
-        None => bytes.get(at..).unwrap_or_default().iter().rev().fold(u64::MAX, |word, byte| (word << 8) | u64::from(*byte)),
-    };
-    let digits = word ^ 0x3030_3030_3030_3030;
-    // Bit 7 of every byte that is no digit. Adding 0x76 carries into bit 7 exactly from 10 on, below 0x80; no sum carries
-    // into the next byte once bit 7 is masked.
-    let other = (((digits & 0x7F7F_7F7F_7F7F_7F7F) + 0x7676_7676_7676_7676) | digits) & 0x8080_8080_8080_8080;
-    (digits, (other.trailing_zeros() / 8) as usize)
-}
-
-/// The number that eight digit values in one word are, the first in the lowest byte.
-#[inline]
-fn joined(digits: u64) -> u64 {
-    let pairs = (digits * 10 + (digits >> 8)) & 0x00FF_00FF_00FF_00FF;
-    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_FFFF_0000_FFFF;
-    (fours * 10_000 + (fours >> 32)) & 0xFFFF_FFFF
+/// The last value of some member: its first bytes, and what they mean.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Repeated {
+    word: [u8; 8],
+    value: Option<i64>,
 }
 
 /// Offset of the quote that closes the string whose body begins at `start`.
@@ -297,6 +331,9 @@ fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
         let found = (quote.wrapping_sub(LOW) & !quote | backslash.wrapping_sub(LOW) & !backslash) & HIGH;
         if found != 0 {
             at += found.trailing_zeros() as usize / 8;
+            if bytes[at] == b'"' {
+                return Some(at);
+            }
             break;
         }
         at += 8;

@@ -1,8 +1,9 @@
 //! One event: its members picked out of the JSON, in any order.
 
+use super::arguments::{Args, end, guessed, read_arg};
 use super::category::Category;
-use super::collective::{self, CollectiveArgs};
-use crate::json::{Damage, Decimal, END, Tokens, strict};
+use super::local::Locals;
+use crate::json::{Damage, Decimal, END, Repeated, Tokens, strict};
 
 /// The members of an event that anything uses. Spans point into the segment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,6 +16,8 @@ pub(super) struct Event<'a> {
     pub(super) cat: &'a [u8],
     /// Raw name.
     pub(super) name: &'a [u8],
+    /// The worker's number of it, if it was guessed.
+    pub(super) known_name: Option<u32>,
     /// Process, if it is a number.
     pub(super) pid: Option<i64>,
     /// Process, if it is text.
@@ -32,6 +35,37 @@ pub(super) struct Event<'a> {
     has_name: bool,
     /// Some argument may be set.
     has_args: bool,
+    /// Process and thread of the events before.
+    last_pid: Repeated,
+    last_tid: Repeated,
+    categories: Categories<'a>,
+}
+
+/// Categories met, by their first bytes: there are a handful.
+#[derive(Clone, Copy, Debug)]
+struct Categories<'a>([(&'a [u8], Category); 8]);
+
+impl Default for Categories<'_> {
+    fn default() -> Self {
+        Self([(b"", Category::of(b"")); 8])
+    }
+}
+
+impl<'a> Categories<'a> {
+    /// The place of the category that begins with these bytes.
+    #[inline]
+    fn slot(&mut self, first: u64) -> &mut (&'a [u8], Category) {
+        &mut self.0[(first.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 61) as usize]
+    }
+}
+
+/// What reading an event depends on beside its bytes.
+#[derive(Debug)]
+pub(super) struct Context<'l> {
+    /// What the worker knows already.
+    pub(super) locals: &'l Locals,
+    /// Strides and values of operators' arguments are wanted.
+    pub(super) arguments: bool,
 }
 
 /// A thread id as written.
@@ -41,37 +75,6 @@ pub(super) enum Id<'a> {
     Number(i64),
     /// Anything else, raw.
     Text(&'a [u8]),
-}
-
-/// The arguments that anything uses.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Args<'a> {
-    pub(super) external_id: Option<u64>,
-    pub(super) correlation: Option<u64>,
-    pub(super) device: Option<i64>,
-    pub(super) context: Option<i64>,
-    pub(super) stream: Option<i64>,
-    pub(super) grid: Option<[u32; 3]>,
-    pub(super) block: Option<[u32; 3]>,
-    pub(super) registers: Option<u32>,
-    pub(super) shared_bytes: Option<u32>,
-    pub(super) graph: Option<u64>,
-    pub(super) graph_node: Option<u64>,
-    pub(super) bytes: Option<u64>,
-    pub(super) copy_kind: Option<&'a [u8]>,
-    pub(super) shapes: Option<&'a [u8]>,
-    pub(super) types: Option<&'a [u8]>,
-    pub(super) strides: Option<&'a [u8]>,
-    pub(super) values: Option<&'a [u8]>,
-    pub(super) memory_bytes: Option<i64>,
-    pub(super) memory_device_type: Option<i64>,
-    pub(super) memory_device: Option<i64>,
-    pub(super) total_allocated: Option<u64>,
-    pub(super) total_reserved: Option<u64>,
-    pub(super) label: Option<&'a [u8]>,
-    pub(super) wait_on_stream: Option<i64>,
-    pub(super) event_record: Option<u64>,
-    pub(super) collective: CollectiveArgs<'a>,
 }
 
 impl Event<'_> {
@@ -108,6 +111,7 @@ impl Event<'_> {
         self.category = None;
         self.cat = b"";
         self.name = b"";
+        self.known_name = None;
         self.has_name = false;
         self.met = 0;
         self.pid = None;
@@ -122,12 +126,81 @@ impl Event<'_> {
     }
 }
 
+impl<'a> Event<'a> {
+    #[inline]
+    fn take_category(&mut self, tokens: &Tokens<'a>, colon: usize) {
+        let known = self.categories.slot(tokens.first_word_of_string(colon));
+        self.cat = tokens.is_string(colon, known.0).unwrap_or_else(|| {
+            let cat = tokens.string(colon).unwrap_or_default();
+            *known = (cat, Category::of(cat));
+            cat
+        });
+        self.category = Some(known.1);
+    }
+
+    #[inline]
+    fn take_name(&mut self, tokens: &Tokens<'a>, colon: usize, context: &Context<'_>) {
+        // Only complete events have names that are kept; instants are mostly the allocator's.
+        let (guess, usual) = if self.phase == b'X' { (context.locals.guess_name(), None) } else { (None, Some(b"[memory]")) };
+        let (name, known) = guessed(guess, |body| tokens.is_string(colon, body));
+        let name = name.or_else(|| tokens.is_string(colon, usual?)).or_else(|| tokens.string(colon));
+        self.known_name = known;
+        self.has_name = name.is_some();
+        self.name = name.unwrap_or_default();
+    }
+
+    #[inline]
+    fn take_process(&mut self, tokens: &Tokens<'a>, colon: usize) {
+        self.pid = tokens.repeated_i64(colon, &mut self.last_pid);
+        if self.pid.is_none() {
+            self.pid_text = tokens.string(colon);
+        }
+    }
+
+    #[inline]
+    fn take_thread(&mut self, tokens: &Tokens<'a>, colon: usize) {
+        self.tid = match tokens.repeated_i64(colon, &mut self.last_tid) {
+            Some(number) => Some(Id::Number(number)),
+            None => tokens.string(colon).map(Id::Text),
+        };
+    }
+
+    /// Takes the members of a complete event up to its arguments, if they are the usual ones in their usual order, as in most events:
+    /// there is less to ask of each then. Otherwise nothing is taken.
+    #[inline]
+    fn take_usual(&mut self, tokens: &mut Tokens<'a>, context: &Context<'_>) -> bool {
+        let Some([ph, cat, name, pid, tid, ts, dur, args]) = tokens.upcoming() else { return false };
+        let is_usual = tokens.is_key_and_colon(ph, b"\"ph\":")
+            && tokens.is_key_and_colon(cat, b"\"cat\":")
+            && tokens.is_key_and_colon(name, b"\"name\":")
+            && tokens.is_key_and_colon(pid, b"\"pid\":")
+            && tokens.is_key_and_colon(tid, b"\"tid\":")
+            && tokens.is_key_and_colon(ts, b"\"ts\":")
+            && tokens.is_key_and_colon(dur, b"\"dur\":")
+            && tokens.is_key_and_colon(args, b"\"args\":");
+        if !is_usual || tokens.first_of_string(ph) != b'X' {
+            return false;
+        }
+        tokens.take(8);
+        // Each of the seven before the arguments once.
+        self.met = 0b01_01_01_01_01_01_01;
+        self.phase = b'X';
+        self.take_category(tokens, cat);
+        self.take_name(tokens, name, context);
+        self.take_process(tokens, pid);
+        self.take_thread(tokens, tid);
+        self.ts = Some(tokens.nanoseconds(ts));
+        self.dur = Some(tokens.nanoseconds(dur));
+        true
+    }
+}
+
 /// Reads the event whose opening brace, the next token, is at `start`; returns the offset behind its closing brace.
 #[inline]
-pub(super) fn read<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>) -> Result<usize, Damage> {
+pub(super) fn read<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>, context: &Context<'_>) -> Result<usize, Damage> {
     event.reset();
     tokens.next();
-    match read_members(tokens, start, event) {
+    match read_members(tokens, start, event, context) {
         Ok(end) if tokens.first_odd() >= end && !event.repeats() && !event.lacks_member() => Ok(end),
         Err(Damage::Malformed(at)) => Err(Damage::Malformed(at.min(tokens.first_odd()))),
         end => settle(tokens, start, event, end.ok()),
@@ -149,8 +222,8 @@ fn settle(tokens: &Tokens<'_>, start: usize, event: &Event<'_>, end: Option<usiz
 }
 
 #[inline]
-fn read_members<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>) -> Result<usize, Damage> {
-    let mut in_args = false;
+fn read_members<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>, context: &Context<'_>) -> Result<usize, Damage> {
+    let mut in_args = event.take_usual(tokens, context);
     let mut checked = false;
     loop {
         let at = tokens.next();
@@ -159,18 +232,19 @@ fn read_members<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>
         }
         match tokens.bytes()[at] {
             b':' => {
-                let key_end = tokens.key_end(at).ok_or(Damage::Malformed(at))?;
-                in_args = read_member(tokens, at, key_end, event);
-                if matches!(event.phase, b's' | b't' | b'f') {
+                let key = tokens.key(at).ok_or(Damage::Malformed(at))?;
+                match read_member(tokens, at, key.1, event, context) {
+                    Member::Other => in_args = false,
+                    Member::Arguments => in_args = true,
                     // Flow arrows repeat what correlation says.
-                    return skip_checked(tokens, start, &mut checked);
+                    Member::FlowPhase => return skip_checked(tokens, start, &mut checked),
                 }
             }
             b'{' => {
                 check_brace(tokens, at, start, &mut checked)?;
                 let end = if in_args && !event.category.is_some_and(Category::ignores_args) {
                     event.has_args = true;
-                    read_args(tokens, start, event, &mut checked)
+                    read_args(tokens, start, event, &mut checked, context)
                 } else {
                     skip_checked(tokens, start, &mut checked).map(|_| ())
                 };
@@ -214,11 +288,6 @@ fn skip_checked(tokens: &mut Tokens<'_>, start: usize, checked: &mut bool) -> Re
     }
 }
 
-/// The last four bytes of a key, closing quote included.
-const fn end(text: [u8; 4]) -> u32 {
-    u32::from_le_bytes(text)
-}
-
 /// A whole key of up to eight bytes, quotes included, where [`Tokens::tail`] has it.
 const fn whole<const N: usize>(text: &[u8; N]) -> u64 {
     let (mut tail, mut at) = (0, 0);
@@ -229,9 +298,20 @@ const fn whole<const N: usize>(text: &[u8; N]) -> u64 {
     tail >> (64 - 8 * N)
 }
 
-/// Takes a member of the event itself; true when it is `args`.
+/// What a member of an event was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Member {
+    /// `args`.
+    Arguments,
+    /// The `ph` of a flow arrow.
+    FlowPhase,
+    /// Anything else.
+    Other,
+}
+
+/// Takes a member of the event itself; `tail` is the end of its key.
 #[inline]
-fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, event: &mut Event<'a>) -> bool {
+fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, tail: u64, event: &mut Event<'a>, context: &Context<'_>) -> Member {
     const PH: u32 = end(*b"\"ph\"");
     const TS: u32 = end(*b"\"ts\"");
     const CAT: u32 = end(*b"cat\"");
@@ -240,14 +320,16 @@ fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, event:
     const TID: u32 = end(*b"tid\"");
     const DUR: u32 = end(*b"dur\"");
     const ARGS: u32 = end(*b"rgs\"");
-    let tail = tokens.tail(key_end);
     let (five, six) = (tail >> 24, tail >> 16);
     match (tail >> 32) as u32 {
         // A key may end like another behind an escaped quote.
-        _ if tokens.bytes().get(key_end.wrapping_sub(5)) == Some(&b'\\') => {}
+        _ if (tail >> 24) as u8 == b'\\' => {}
         PH => {
             event.count(0);
             event.phase = tokens.first_of_string(colon);
+            if matches!(event.phase, b's' | b't' | b'f') {
+                return Member::FlowPhase;
+            }
         }
         TS => {
             event.count(1);
@@ -255,48 +337,45 @@ fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, event:
         }
         CAT if five == whole(b"\"cat\"") => {
             event.count(2);
-            event.cat = tokens.string(colon).unwrap_or_default();
-            event.category = Some(Category::of(event.cat));
+            event.take_category(tokens, colon);
         }
         NAME if six == whole(b"\"name\"") => {
-            let name = tokens.string(colon);
             event.count(3);
-            event.has_name = name.is_some();
-            event.name = name.unwrap_or_default();
+            event.take_name(tokens, colon, context);
         }
         PID if five == whole(b"\"pid\"") => {
             event.count(4);
-            event.pid = tokens.i64(colon);
-            if event.pid.is_none() {
-                event.pid_text = tokens.string(colon);
-            }
+            event.take_process(tokens, colon);
         }
         TID if five == whole(b"\"tid\"") => {
             event.count(5);
-            event.tid = match tokens.i64(colon) {
-                Some(number) => Some(Id::Number(number)),
-                None => tokens.string(colon).map(Id::Text),
-            };
+            event.take_thread(tokens, colon);
         }
         DUR if five == whole(b"\"dur\"") => {
             event.count(6);
             event.dur = Some(tokens.nanoseconds(colon));
         }
-        ARGS => return six == whole(b"\"args\""),
+        ARGS if six == whole(b"\"args\"") => return Member::Arguments,
         _ => {}
     }
-    false
+    Member::Other
 }
 
 /// Takes the members of `args`, whose opening brace was taken.
 #[inline]
-fn read_args<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>, checked: &mut bool) -> Result<(), Damage> {
+fn read_args<'a>(
+    tokens: &mut Tokens<'a>,
+    start: usize,
+    event: &mut Event<'a>,
+    checked: &mut bool,
+    context: &Context<'_>,
+) -> Result<(), Damage> {
     loop {
         let at = tokens.next();
         match tokens.bytes().get(at) {
             Some(b':') => {
-                let key_end = tokens.key_end(at).ok_or(Damage::Malformed(at))?;
-                read_arg(tokens, at, key_end, &mut event.args);
+                let key = tokens.key(at).ok_or(Damage::Malformed(at))?;
+                read_arg(tokens, at, key, event.known_name, &mut event.args, context);
             }
             Some(b'{') => {
                 check_brace(tokens, at, start, checked)?;
@@ -305,71 +384,6 @@ fn read_args<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>, c
             Some(_) => return Ok(()),
             None => return Err(Damage::Incomplete),
         }
-    }
-}
-
-#[inline]
-fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mut Args<'a>) {
-    const GRID: u32 = end(*b"rid\"");
-    const BLOCK: u32 = end(*b"ock\"");
-    const NAME: u32 = end(*b"ame\"");
-    const LABELS: u32 = end(*b"els\"");
-    const KIND: u32 = end(*b"ind\"");
-    const BYTES: u32 = end(*b"tes\"");
-    const DEVICE: u32 = end(*b"ice\"");
-    const STREAM: u32 = end(*b"eam\"");
-    const CONTEXT: u32 = end(*b"ext\"");
-    const ID: u32 = end(*b" id\"");
-    const DEVICE_ID: u32 = end(*b" Id\"");
-    const DIMS: u32 = end(*b"ims\"");
-    const TYPE: u32 = end(*b"ype\"");
-    const STRIDES: u32 = end(*b"des\"");
-    const VALUES: u32 = end(*b"uts\"");
-    const CORRELATION: u32 = end(*b"ion\"");
-    const SHARED: u32 = end(*b"ory\"");
-    const RESERVED: u32 = end(*b"ved\"");
-    const ALLOCATED: u32 = end(*b"ted\"");
-    const REGISTERS: u32 = end(*b"ead\"");
-    const EVENT_RECORD: u32 = end(*b"_id\"");
-    const ELEMENTS: u32 = end(*b"ems\"");
-    const SIZE: u32 = end(*b"ize\"");
-    const RANKS: u32 = end(*b"nks\"");
-    const RANK: u32 = end(*b"ank\"");
-    const SEQUENCE: u32 = end(*b"Seq\"");
-    macro_rules! is {
-        ($key:literal) => {
-            tokens.is_key(key_end, $key)
-        };
-    }
-    match (tokens.tail(key_end) >> 32) as u32 {
-        ID if is!(b"\"External id\"") || is!(b"\"external id\"") => args.external_id = tokens.u64(colon),
-        ID if is!(b"\"graph node id\"") => args.graph_node = tokens.u64(colon).filter(|id| *id != 0),
-        ID if is!(b"\"graph id\"") => args.graph = tokens.u64(colon).filter(|id| *id != 0),
-        CORRELATION if is!(b"\"correlation\"") => args.correlation = tokens.u64(colon),
-        DIMS if is!(b"\"Input Dims\"") || is!(b"\"Input dims\"") => args.shapes = tokens.array(colon),
-        TYPE if is!(b"\"Input type\"") => args.types = tokens.array(colon),
-        STRIDES if is!(b"\"Input Strides\"") => args.strides = tokens.array(colon),
-        VALUES if is!(b"\"Concrete Inputs\"") => args.values = tokens.array(colon),
-        TYPE if is!(b"\"Device Type\"") => args.memory_device_type = tokens.i64(colon),
-        BYTES if is!(b"\"Bytes\"") => args.memory_bytes = tokens.i64(colon),
-        BYTES if is!(b"\"bytes\"") => args.bytes = tokens.u64(colon),
-        ALLOCATED if is!(b"\"Total Allocated\"") => args.total_allocated = tokens.u64(colon),
-        RESERVED if is!(b"\"Total Reserved\"") => args.total_reserved = tokens.u64(colon),
-        DEVICE_ID if is!(b"\"Device Id\"") => args.memory_device = tokens.i64(colon),
-        DEVICE if is!(b"\"device\"") => args.device = tokens.i64(colon),
-        STREAM if is!(b"\"stream\"") => args.stream = tokens.i64(colon),
-        CONTEXT if is!(b"\"context\"") => args.context = tokens.i64(colon),
-        GRID if is!(b"\"grid\"") => args.grid = tokens.triple(colon),
-        BLOCK if is!(b"\"block\"") => args.block = tokens.triple(colon),
-        REGISTERS if is!(b"\"registers per thread\"") => args.registers = tokens.u32(colon),
-        SHARED if is!(b"\"shared memory\"") => args.shared_bytes = tokens.u32(colon),
-        KIND if is!(b"\"kind\"") => args.copy_kind = tokens.string(colon),
-        NAME if is!(b"\"name\"") => args.label = tokens.string(colon),
-        STREAM if is!(b"\"wait_on_stream\"") => args.wait_on_stream = tokens.i64(colon),
-        EVENT_RECORD if is!(b"\"wait_on_cuda_event_record_corr_id\"") => args.event_record = tokens.u64(colon),
-        LABELS if is!(b"\"labels\"") => args.label = tokens.string(colon),
-        NAME | TYPE | ELEMENTS | SIZE | RANKS | RANK | SEQUENCE => collective::read_arg(tokens, colon, key_end, &mut args.collective),
-        _ => {}
     }
 }
 

@@ -51,6 +51,13 @@ impl Bytes {
         index
     }
 
+    /// The bytes of a local number.
+    #[inline]
+    fn get(&self, index: u32) -> Option<&[u8]> {
+        let &(start, len) = self.spans.get(index as usize)?;
+        self.arena.get(start as usize..start as usize + len as usize)
+    }
+
     /// True when the arena is so full that its 32-bit offsets could overflow soon.
     pub(super) fn is_full(&self) -> bool {
         self.arena.len() > 1 << 30
@@ -132,6 +139,28 @@ impl<K: Clone + Eq + Hash> Values<K> {
     }
 }
 
+/// Which number came in which place the last time. A trace is one loop, so what came last time mostly comes again, and looking whether it
+/// does is cheaper than finding a text's end, hashing it and looking it up.
+#[derive(Debug)]
+struct Guesses {
+    slots: Box<[u32; 1 << Self::BITS]>,
+}
+
+impl Guesses {
+    /// Places told apart: more than the texts of a step, few enough for the first-level cache. Places that collide guess wrong.
+    const BITS: u32 = 10;
+
+    fn new() -> Self {
+        Self { slots: Box::new([u32::MAX; 1 << Self::BITS]) }
+    }
+
+    #[inline]
+    fn slot(&self, place: (u32, u32)) -> usize {
+        let both = (u64::from(place.0) << 32) | u64::from(place.1);
+        (both.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - Self::BITS)) as usize % self.slots.len()
+    }
+}
+
 /// Everything a worker interns.
 #[derive(Debug)]
 pub(super) struct Locals {
@@ -147,7 +176,19 @@ pub(super) struct Locals {
     pub(super) details: Values<Detail>,
     /// Graph nodes.
     pub(super) graph_nodes: Values<GraphNode>,
+    /// Names by the two before; shapes and types by the operator's name and the shapes before.
+    names: Guesses,
+    shapes: Guesses,
+    types: Guesses,
+    last_names: (u32, u32),
+    last_shapes: u32,
 }
+
+/// A raw value, if there is one, and its number, if it was guessed.
+type Value<'a> = (Option<&'a [u8]>, Option<u32>);
+
+/// A text or value that was guessed: its number, and its bytes, which must be compared.
+pub(super) type Guess<'l> = Option<(u32, &'l [u8])>;
 
 impl Default for Locals {
     fn default() -> Self {
@@ -158,6 +199,11 @@ impl Default for Locals {
             lanes: Values::new(),
             details: Values::new(),
             graph_nodes: Values::new(),
+            names: Guesses::new(),
+            shapes: Guesses::new(),
+            types: Guesses::new(),
+            last_names: (0, 0),
+            last_shapes: 0,
         }
     }
 }
@@ -174,6 +220,54 @@ pub(super) struct NewLocals {
 }
 
 impl Locals {
+    /// The name that the next event may have.
+    #[inline]
+    pub(super) fn guess_name(&self) -> Guess<'_> {
+        let number = self.names.slots[self.names.slot(self.last_names)];
+        self.texts.get(number).map(|text| (number, text))
+    }
+
+    /// The shapes that the operator with this name may have.
+    #[inline]
+    pub(super) fn guess_shapes(&self, name: u32) -> Guess<'_> {
+        let number = self.shapes.slots[self.shapes.slot((name, self.last_shapes))];
+        self.values.get(number).map(|text| (number, text))
+    }
+
+    /// The types that the operator with this name may have.
+    #[inline]
+    pub(super) fn guess_types(&self, name: u32) -> Guess<'_> {
+        let number = self.types.slots[self.types.slot((name, self.last_shapes))];
+        self.values.get(number).map(|text| (number, text))
+    }
+
+    /// The number of an event's name, which was guessed already or is looked up.
+    #[inline]
+    pub(super) fn name(&mut self, raw: &[u8], known: Option<u32>) -> u32 {
+        let number = known.unwrap_or_else(|| self.texts.intern(raw));
+        let slot = self.names.slot(self.last_names);
+        self.names.slots[slot] = number;
+        self.last_names = (number, self.last_names.0);
+        number
+    }
+
+    /// The numbers of the shapes and types of the operator with this name, which were guessed already or are looked up.
+    #[inline]
+    pub(super) fn shapes_and_types(&mut self, name: u32, shapes: Value<'_>, types: Value<'_>) -> [Option<u32>; 2] {
+        let place = (name, self.last_shapes);
+        let [shapes, types] = [shapes, types].map(|(raw, known)| known.or_else(|| raw.map(|raw| self.values.intern(raw))));
+        if let Some(number) = shapes {
+            let slot = self.shapes.slot(place);
+            self.shapes.slots[slot] = number;
+            self.last_shapes = number;
+        }
+        if let Some(number) = types {
+            let slot = self.types.slot(place);
+            self.types.slots[slot] = number;
+        }
+        [shapes, types]
+    }
+
     /// Moves out what is new.
     pub(super) fn take_new(&mut self, into: &mut NewLocals) {
         self.texts.take_new(&mut into.texts);

@@ -5,6 +5,7 @@
 //! where the next began, and re-reads the few that were cut inside an event ([`pipeline`], [`merge`]). So the result does
 //! not depend on the number of threads, on the layout, or on how the bytes arrived.
 
+mod arguments;
 mod category;
 mod collective;
 mod days;

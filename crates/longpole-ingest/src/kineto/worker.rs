@@ -6,11 +6,12 @@ use longpole_trace::{
     Tid, Transfer,
 };
 
+use super::arguments::Args;
 use super::category::{Category, is_annotation_name};
 use super::collective;
 use super::days::{DAY, Days, Stretch};
 use super::envelope::{Envelope, Head, Tail};
-use super::event::{self, Args, Event, Id};
+use super::event::{self, Event, Id};
 use super::local::{Locals, NewLocals, RawLane};
 use super::segment::event_after_damage;
 use crate::json::{Cursor, Damage, Decimal, END, Tokens, unescape};
@@ -170,7 +171,8 @@ impl Worker {
                     return End::Complete;
                 }
             }
-            match event::read(tokens, start, &mut event) {
+            let context = event::Context { locals: &self.locals, arguments: self.arguments };
+            match event::read(tokens, start, &mut event, &context) {
                 Ok(end) => {
                     at = end;
                     rows.events += 1;
@@ -245,20 +247,20 @@ impl Worker {
             Category::HostOp => self.keep_op(event, start, dur, rows),
             Category::HostOpOrAnnotation if !is_annotation_name(event.name) => self.keep_op(event, start, dur, rows),
             Category::HostOpOrAnnotation | Category::Annotation => {
-                let (name, thread) = (self.text(event.name), self.thread(event));
+                let (name, thread) = (self.name(event), self.thread(event));
                 rows.ranges.push(Range { name, thread, start, dur });
             }
             Category::Api => {
-                let (name, thread) = (self.text(event.name), self.thread(event));
+                let (name, thread) = (self.name(event), self.thread(event));
                 let (correlation, external_id) = (args.correlation, args.external_id);
                 rows.api_calls.push(ApiCall { name, thread, start, dur, correlation, external_id });
             }
             Category::Python => {
-                let (name, thread) = (self.text(event.name), self.thread(event));
+                let (name, thread) = (self.name(event), self.thread(event));
                 rows.frames.push(PythonFrame { name, thread, start, dur });
             }
             Category::Overhead => {
-                let name = self.text(event.name);
+                let name = self.name(event);
                 rows.overheads.push(Overhead { name, start, dur });
             }
             Category::Sync => rows.sync_events.push(sync_event(event, start, dur)),
@@ -277,18 +279,18 @@ impl Worker {
     }
 
     fn keep_op(&mut self, event: &Event<'_>, start: Ns, dur: Ns, rows: &mut Rows) {
-        let (name, thread) = (self.text(event.name), self.thread(event));
+        let (name, thread) = (self.name(event), self.thread(event));
         let args = &event.args;
-        let [strides, values] = if self.arguments { [args.strides, args.values] } else { [None; 2] };
-        let [shapes, types, strides, values] =
-            [args.shapes, args.types, strides, values].map(|raw| raw.map(|raw| StrId(self.locals.values.intern(raw))));
+        let (shapes, types) = ((args.shapes, args.known_shapes), (args.types, args.known_types));
+        let [shapes, types] = self.locals.shapes_and_types(name.0, shapes, types).map(|number| number.map(StrId));
+        let [strides, values] = [args.strides, args.values].map(|raw| raw.map(|raw| StrId(self.locals.values.intern(raw))));
         rows.collectives.extend(collective::row(&args.collective, &mut self.locals, CollectivePlace::Host(thread), start));
         rows.host_ops.push(HostOp { name, thread, start, dur, external_id: args.external_id, shapes, types, strides, values });
     }
 
     fn keep_activity(&mut self, event: &Event<'_>, kind: ActivityKind, start: Ns, dur: Ns, rows: &mut Rows) {
         let args = &event.args;
-        let name = self.text(event.name);
+        let name = self.name(event);
         let lane = RawLane {
             ordinal: args.device.or(event.pid).unwrap_or(0),
             context: args.context,
@@ -359,6 +361,11 @@ impl Worker {
     #[inline]
     fn text(&mut self, raw: &[u8]) -> StrId {
         StrId(self.locals.texts.intern(raw))
+    }
+
+    #[inline]
+    fn name(&mut self, event: &Event<'_>) -> StrId {
+        StrId(self.locals.name(event.name, event.known_name))
     }
 
     #[inline]

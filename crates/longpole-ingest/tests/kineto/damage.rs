@@ -356,6 +356,11 @@ fn an_event_that_is_no_json_is_never_taken_for_one() {
         r"grid: [1, 1, 1]",
         r", ",
         r#""grid": [, 1]"#,
+        r#""grid""#,
+        r#""a": 1, "grid", "b": 2"#,
+        r#""a": 1, 5, "b": 2"#,
+        r#""a": 1, [1, 1, 1], "b": 2"#,
+        r#""a": {"grid"}"#,
     ] {
         let got = read(&with_kernel(args), 2);
         let counts = counts(&got.problems);

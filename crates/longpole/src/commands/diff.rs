@@ -26,7 +26,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     let options = StepOptions { filter: None, ignore_ranges: args.ignore_ranges };
     let mut steps_before = step_table(&before.index, &before.scope, &options);
     let mut steps_after = step_table(&session.index, &session.scope, &options);
-    share_roles((&before.index, &mut steps_before), (&session.index, &mut steps_after));
+    share_roles(&before.index, &mut steps_before, &session.index, &mut steps_after);
     let first = |index: &TraceIndex<'_>, scope| triage(index, scope, &TriageOptions::default());
     let (triage_before, triage_after): (Triage, Triage) = (first(&before.index, &before.scope), first(&session.index, &session.scope));
     let mut result = diff(
@@ -46,13 +46,13 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
 }
 
 /// What one of the two traces knows about its kernels, the other may as well: a graph replay and an eager run of one model.
-fn share_roles(before: (&TraceIndex<'_>, &mut StepTable), after: (&TraceIndex<'_>, &mut StepTable)) {
-    let (of_before, of_after) = (role_donors(before.0.trace(), before.1), role_donors(after.0.trace(), after.1));
-    for group in &mut before.1.groups {
-        borrow_roles(before.0.trace(), group, &of_after);
+fn share_roles(a: &TraceIndex<'_>, of_a: &mut StepTable, b: &TraceIndex<'_>, of_b: &mut StepTable) {
+    let (from_a, from_b) = (role_donors(a.trace(), of_a), role_donors(b.trace(), of_b));
+    for group in &mut of_a.groups {
+        borrow_roles(a.trace(), group, &from_b);
     }
-    for group in &mut after.1.groups {
-        borrow_roles(after.0.trace(), group, &of_before);
+    for group in &mut of_b.groups {
+        borrow_roles(b.trace(), group, &from_a);
     }
 }
 

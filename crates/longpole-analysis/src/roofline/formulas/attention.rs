@@ -44,9 +44,13 @@ pub(super) const TABLE: &[Formula] = &[
     entry(&["_scaled_dot_product_cudnn_attention"], |inputs| attention(inputs, forward(Some(3), 6, None, true))),
     entry(&["_scaled_dot_product_fused_attention_overrideable"], |inputs| attention(inputs, forward(Some(3), 5, None, true))),
     entry(&["_cudnn_attention_forward"], |inputs| attention(inputs, forward(Some(3), 10, Some(4), true))),
-    entry(&["_flash_attention_forward"], |inputs| attention(inputs, forward(None, 8, Some(3), false))),
+    entry(&["_flash_attention_forward"], |inputs| {
+        if matches!(inputs.optional_tensor(3), Ok(None)) { dense(inputs, 8) } else { super::packed::packed(inputs, super::packed::TORCH) }
+    }),
     entry(&["_efficient_attention_forward"], |inputs| attention(inputs, forward(Some(3), 9, Some(4), false))),
-    entry(&["flash_attn::_flash_attn_forward"], |inputs| attention(inputs, forward(None, 5, None, false))),
+    entry(&["flash_attn::_flash_attn_forward", "flashattn::_flash_attn_forward", "aiter::fmha_v3_fwd"], |inputs| dense(inputs, 5)),
+    // Lengths may follow in newer versions.
+    entry(&["aiter::mha_fwd"], |inputs| attention(inputs, forward(None, 5, Some(11), false))),
     entry(&["_flash_attention_backward"], |inputs| {
         attention(inputs, Signature { query: 1, mask: None, causal: 11, lengths: Some(6), heads_first: false, products: 5 })
     }),
@@ -73,6 +77,11 @@ fn sizes(tensor: &Tensor, heads_first: bool) -> Result<(u128, u64, u64, u64), Un
     let [batch @ .., a, b, features] = tensor.dims.as_slice() else { return Err(UnknownWork::UnreadableShapes) };
     let (heads, length) = if heads_first { (*a, *b) } else { (*b, *a) };
     Ok((product(batch)?, heads, length, *features))
+}
+
+/// A batch of one length, positions before heads, without a mask.
+pub(super) fn dense(inputs: &Inputs, causal: usize) -> Outcome {
+    attention(inputs, forward(None, causal, None, false))
 }
 
 fn attention(inputs: &Inputs, signature: Signature) -> Outcome {

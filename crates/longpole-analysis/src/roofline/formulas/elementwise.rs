@@ -112,11 +112,37 @@ pub(super) const TABLE: &[Formula] = &[
     entry(&["eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor"], |inputs| pointwise(inputs, 2, Out::Truth)),
     entry(&["where"], |inputs| pointwise(inputs, 3, Out::Common)),
     entry(&["addcmul", "addcdiv", "lerp"], |inputs| pointwise(inputs, 3, Out::Common)),
-    entry(&["sgl_kernel::silu_and_mul", "sgl_kernel::gelu_and_mul", "_C::silu_and_mul", "_C::gelu_and_mul"], |inputs| {
-        // `silu_and_mul(out, gate_and_up)`.
-        let out = inputs.tensor(0)?;
-        moved(Tally::new(out.dtype, Engine::Vector).flops(out.elements()?.saturating_mul(2)), [out, inputs.tensor(1)?])?.finish()
+    // `silu_and_mul(out, gate_and_up)`.
+    entry(
+        &[
+            "_C::silu_and_mul",
+            "_C::mul_and_silu",
+            "_C::gelu_and_mul",
+            "_C::gelu_tanh_and_mul",
+            "_C::fatrelu_and_mul",
+            "_C::swigluoai_and_mul",
+            "sgl_kernel::silu_and_mul",
+            "sgl_kernel::gelu_and_mul",
+            "sgl_kernel::gelu_tanh_and_mul",
+            "flashinfer::silu_and_mul",
+            "flashinfer::gelu_and_mul",
+            "flashinfer::gelu_tanh_and_mul",
+            "aiter::silu_and_mul",
+            "aiter::gelu_and_mul",
+            "aiter::gelu_tanh_and_mul",
+        ],
+        |inputs| into_given(inputs, 2),
+    ),
+    entry(&["_C::gelu_new", "_C::gelu_fast", "_C::gelu_quick"], |inputs| into_given(inputs, 1)),
+    // `native_dropout(input, p, train)` also writes which elements stayed.
+    entry(&["native_dropout"], |inputs| {
+        let input = inputs.tensor(0)?;
+        let elements = input.elements()?;
+        let tally = moved(Tally::new(input.dtype, Engine::Vector).flops(elements.saturating_mul(2)), [input])?;
+        tally.written(elements.saturating_mul(u128::from(input.dtype.bytes() + Dtype::Bool.bytes()))).finish()
     }),
+    entry(&["mse_loss"], squared_error),
+    entry(&["mse_loss_backward"], |inputs| pointwise(inputs, 3, Out::Common)),
     entry(
         &[
             "_foreach_add",
@@ -192,6 +218,27 @@ fn pointwise(inputs: &Inputs, operands: usize, out: Out) -> Outcome {
     };
     let tally = Tally::new(common, Engine::Vector).flops(elements.saturating_mul(if operands == 3 { 2 } else { 1 }));
     moved(tally, list)?.written(elements.saturating_mul(u128::from(dtype.bytes()))).finish()
+}
+
+/// `f(out, input)`.
+fn into_given(inputs: &Inputs, flops: u128) -> Outcome {
+    let out = inputs.tensor(0)?;
+    moved(Tally::new(out.dtype, Engine::Vector).flops(out.elements()?.saturating_mul(flops)), [out, inputs.tensor(1)?])?.finish()
+}
+
+/// `mse_loss(a, b, reduction)`: difference, square and sum; one number comes out, or as many as went in when there is no reduction (0).
+fn squared_error(inputs: &Inputs) -> Outcome {
+    let (a, b) = (inputs.tensor(0)?, inputs.tensor(1)?);
+    let elements = product(&broadcast(&a.dims, &b.dims)?)?;
+    let dtype = common(&[a, b]).ok_or(UnknownWork::UnreadableShapes)?;
+    let (least, most) = match inputs.number(2) {
+        Some(0) => (elements, elements),
+        Some(_) => (1, 1),
+        None => (elements.min(1), elements),
+    };
+    let bytes = |outputs: u128| outputs.saturating_mul(u128::from(dtype.bytes()));
+    let tally = moved(Tally::new(dtype, Engine::Vector).flops(elements.saturating_mul(3)), [a, b])?;
+    tally.bytes_between(bytes(least), bytes(most)).finish()
 }
 
 /// The same operator on each tensor of a list, in place: the first list is read and written, the others are read.

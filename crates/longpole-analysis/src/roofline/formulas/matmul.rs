@@ -21,7 +21,7 @@ pub(super) const TABLE: &[Formula] = &[
         work: |inputs| batched(inputs, 1, 2, Some(0)),
     },
     Formula { names: &["matmul"], family: WorkFamily::Matmul, work: |inputs| batched(inputs, 0, 1, None) },
-    Formula { names: &["linear"], family: WorkFamily::Matmul, work: linear },
+    Formula { names: &["linear", "vllm::rocm_unquantized_gemm"], family: WorkFamily::Matmul, work: linear },
     Formula { names: &["_scaled_mm"], family: WorkFamily::Matmul, work: scaled },
 ];
 

@@ -11,10 +11,15 @@ mod elementwise;
 mod indexing;
 mod matmul;
 mod norm;
+mod packed;
+mod quantised;
 mod reduction;
+mod serving;
 mod softmax;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_serving;
 
 use super::shapes::{Inputs, Tensor};
 use super::work::{Tally, UnknownWork, Work};
@@ -70,7 +75,7 @@ pub(super) struct Formula {
     pub(super) work: fn(&Inputs) -> Outcome,
 }
 
-const TABLES: [&[Formula]; 9] = [
+const TABLES: [&[Formula]; 12] = [
     matmul::TABLE,
     attention::TABLE,
     convolution::TABLE,
@@ -80,6 +85,9 @@ const TABLES: [&[Formula]; 9] = [
     copies::TABLE,
     indexing::TABLE,
     reduction::TABLE,
+    packed::TABLE,
+    quantised::TABLE,
+    serving::TABLE,
 ];
 
 /// The formula of an operator. Names without a namespace are torch's own (`aten::`), whose in-place form (`add_`) has the same formula;

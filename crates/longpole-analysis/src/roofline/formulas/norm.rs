@@ -29,13 +29,37 @@ pub(super) const TABLE: &[Formula] = &[
     ),
     entry(&["cudnn_batch_norm_backward", "miopen_batch_norm_backward"], |inputs| backward(inputs.tensor(0)?, inputs.tensor(1)?)),
     // Engines' own: the output comes first where it is an argument; all tensors are read or written once.
-    entry(&["_C::rms_norm", "aiter::rmsnorm", "sgl_kernel::rmsnorm", "aiter::add_rmsnorm"], |inputs| written_out(inputs, 4)),
+    entry(
+        &[
+            "_C::rms_norm",
+            "_C::rms_norm_static_fp8_quant",
+            "aiter::rmsnorm",
+            "aiter::add_rmsnorm",
+            "sgl_kernel::rmsnorm",
+            "sgl_kernel::gemma_rmsnorm",
+            "flashinfer::rmsnorm",
+            "flashinfer::gemma_rmsnorm",
+        ],
+        |inputs| written_out(inputs, 4, None),
+    ),
+    // With a residual: `(out, input, residual, weight, scale, ..)`, and `(out, input, weight, scale, .., .., residual)`.
+    entry(&["_C::fused_add_rms_norm_static_fp8_quant"], |inputs| written_out(inputs, 5, Some(2))),
+    entry(&["_C::rms_norm_dynamic_per_token_quant", "_C::rms_norm_per_block_quant"], |inputs| written_out(inputs, 5, Some(6))),
     // The sum goes back into both arguments.
-    entry(&["_C::fused_add_rms_norm", "sgl_kernel::fused_add_rmsnorm"], |inputs| {
-        let (input, residual) = (inputs.tensor(0)?, inputs.tensor(1)?);
-        let tally = Tally::new(input.dtype, Engine::Vector).flops(input.elements()?.saturating_mul(5));
-        moved(moved(tally, inputs.tensors())?, [input, residual])?.finish()
-    }),
+    entry(
+        &[
+            "_C::fused_add_rms_norm",
+            "sgl_kernel::fused_add_rmsnorm",
+            "sgl_kernel::gemma_fused_add_rmsnorm",
+            "flashinfer::fused_add_rmsnorm",
+            "flashinfer::gemma_fused_add_rmsnorm",
+        ],
+        |inputs| {
+            let (input, residual) = (inputs.tensor(0)?, inputs.tensor(1)?);
+            let tally = Tally::new(input.dtype, Engine::Vector).flops(input.elements()?.saturating_mul(5));
+            moved(moved(tally, inputs.tensors())?, [input, residual])?.finish()
+        },
+    ),
 ];
 
 fn written(tensor: &Tensor) -> Result<u128, UnknownWork> {
@@ -82,7 +106,10 @@ fn backward(gradient: &Tensor, input: &Tensor) -> Outcome {
     moved(tally, [gradient, input])?.bytes(written(input)?).finish()
 }
 
-fn written_out(inputs: &Inputs, flops: u128) -> Outcome {
+/// Every tensor is read or written once, the residual, whose sum goes back into it, both.
+fn written_out(inputs: &Inputs, flops: u128, residual: Option<usize>) -> Outcome {
     let first = inputs.tensor(0)?;
-    moved(Tally::new(first.dtype, Engine::Vector).flops(first.elements()?.saturating_mul(flops)), inputs.tensors())?.finish()
+    let tally = Tally::new(first.dtype, Engine::Vector).flops(first.elements()?.saturating_mul(flops));
+    let residual = residual.map(|at| inputs.optional_tensor(at)).transpose()?.flatten();
+    moved(moved(tally, inputs.tensors())?, residual)?.finish()
 }

@@ -45,6 +45,15 @@ pub(super) const TABLE: &[Formula] = &[
         let input = inputs.tensor(0)?;
         finish(input, input.elements()?, input.elements()?, input.dtype.bytes() + Dtype::I64.bytes())
     }),
+    entry(&["_adaptive_avg_pool2d"], |inputs| {
+        // `(input, [height, width])`.
+        let input = inputs.tensor(0)?;
+        let [outer @ .., _, _] = input.dims.as_slice() else { return Err(UnknownWork::UnreadableShapes) };
+        let sizes = inputs.numbers(1).ok_or(UnknownWork::MissingArgument)?;
+        let sizes: Option<Vec<u64>> = sizes.into_iter().map(|size| u64::try_from(size).ok()).collect();
+        let outputs = product(outer)?.saturating_mul(product(&sizes.ok_or(UnknownWork::UnreadableShapes)?)?);
+        finish(input, outputs, outputs, input.dtype.bytes())
+    }),
     entry(&["max_pool2d_with_indices", "max_pool2d"], max_pool),
     entry(&["max_pool2d_with_indices_backward"], |inputs| {
         let (gradient, input) = (inputs.tensor(0)?, inputs.tensor(1)?);

@@ -1,5 +1,7 @@
 //! Each family against a calculation by hand.
 
+use proptest::prelude::*;
+
 use super::super::dtype::Dtype;
 use super::super::shapes::{Inputs, RecordedInputs};
 use super::super::work::{Engine, UnknownWork, Work};
@@ -7,7 +9,7 @@ use super::{TABLES, WorkFamily, formula, gemm_work};
 
 /// Works out a call; inputs are written `bf16[1, 2] list[[1, 2], [3]] =value -`: a tensor, a list of tensors, a plain value, an absent
 /// argument.
-fn call(operator: &str, inputs: &[&str]) -> Result<Work, UnknownWork> {
+pub(super) fn call(operator: &str, inputs: &[&str]) -> Result<Work, UnknownWork> {
     call_with(operator, inputs, None, None)
 }
 
@@ -39,7 +41,7 @@ fn call_with(operator: &str, inputs: &[&str], strides: Option<&str>, kernel: Opt
 }
 
 /// FLOPs and bytes, both known exactly.
-fn exact(operator: &str, inputs: &[&str]) -> (u64, u64) {
+pub(super) fn exact(operator: &str, inputs: &[&str]) -> (u64, u64) {
     let work = call(operator, inputs).unwrap();
     assert_eq!((work.flops_most, work.bytes_most), (None, None), "{operator} {inputs:?}");
     (work.flops, work.bytes)
@@ -93,7 +95,7 @@ fn attention() {
     let flash = ["bf16[1, 8, 16, 128]", "bf16[1, 8, 2, 128]", "bf16[1, 8, 2, 128]", "-", "-", "=8", "=8", "=0.", "=False"];
     assert_eq!(exact("aten::_flash_attention_forward", &flash), (524_288, bytes));
     let packed = [&flash[..3], &["int[3]", "int[3]", "=8", "=8", "=0.", "=False"]].concat();
-    assert_eq!(call("aten::_flash_attention_forward", &packed), Err(UnknownWork::DataDependent));
+    assert_eq!(call("aten::_flash_attention_forward", &packed), Err(UnknownWork::UnreadableShapes), "packed, but in a batch");
     // Two queries, four keys: 1 + 2 pairs from the top left, 3 + 4 from the bottom right.
     let chunk = ["bf16[1, 1, 2, 4]", "bf16[1, 1, 4, 4]", "bf16[1, 1, 4, 4]", "-", "=0.", "=True"];
     let chunk = call("aten::scaled_dot_product_attention", &chunk).unwrap();
@@ -273,5 +275,48 @@ fn nothing_panics_on_any_operator() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn losses_dropout_and_pooling() {
+    // Difference, square, sum of 5 x 128; one number out, or all.
+    let (a, b) = ("float[5, 128]", "float[5, 128]");
+    assert_eq!(exact("aten::mse_loss", &[a, b, "=1"]), (1_920, 2 * 2_560 + 4));
+    assert_eq!(exact("aten::mse_loss", &[a, b, "=0"]), (1_920, 3 * 2_560));
+    assert_eq!(exact("aten::mse_loss_backward", &["float[]", a, b, "=1"]), (1_280, 4 + 3 * 2_560));
+    assert_eq!(exact("aten::native_dropout", &["float[4, 8]", "=0.5", "=True"]), (64, 2 * 128 + 32));
+    assert_eq!(exact("aten::_adaptive_avg_pool2d", &["float[2, 3, 4, 4]", "=[1, 1]"]), (96, 384 + 24));
+    assert_eq!(call("aten::_adaptive_avg_pool2d", &["float[2, 3, 4, 4]", "-"]), Err(UnknownWork::MissingArgument));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    /// Any operator on any arguments gives an answer, however large the numbers are.
+    #[test]
+    fn nothing_panics_on_any_arguments(at: proptest::sample::Index, picks in proptest::collection::vec(0..15_usize, 0..30)) {
+        const ODD: [&str; 15] = [
+            "-",
+            "float[]",
+            "float[0]",
+            "int[3]",
+            "i64[9223372036854775807]",
+            "bf16[2, 3]",
+            "bf16[2, 3, 4]",
+            "bf16[1099511627775, 1099511627775, 1099511627775]",
+            "fp8[9223372036854775807, 2]",
+            "fp8[4294967295, 4294967295, 4294967295, 4294967295]",
+            "list[[0], [2, 2]]",
+            "=9223372036854775807",
+            "=-1",
+            "=True",
+            "=[2, 9223372036854775807]",
+        ];
+        let names: Vec<&str> = TABLES.iter().copied().flatten().flat_map(|formula| formula.names).copied().collect();
+        let name = names[at.index(names.len())];
+        let operator = if name.contains("::") { name.to_owned() } else { format!("aten::{name}") };
+        let inputs: Vec<&str> = picks.into_iter().map(|pick| ODD[pick]).collect();
+        let _ = call_with(&operator, &inputs, None, Some("k<float>"));
     }
 }
