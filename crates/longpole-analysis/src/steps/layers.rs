@@ -13,6 +13,8 @@ const WHOLE_LAYER: f64 = 0.5;
 const WHOLE_TOGETHER: f64 = 0.75;
 /// Longest end that is looked for before a run: the search takes the square.
 const LONGEST_END: usize = 64;
+/// How far before a run is looked.
+pub(super) const LOOKS_BACK: usize = 4 * LONGEST_END;
 /// Forms of that end that are tried.
 const MOST_FORMS: usize = 4;
 /// Fewest layers of a block; what repeats twice can be a step as well.

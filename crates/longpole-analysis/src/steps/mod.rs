@@ -4,7 +4,7 @@
 //! in groups of like steps, each cut into prologue, layers and epilogue, with a table by place. The stages, a file each:
 //!
 //! 1. `sequence`: the work of each device in program order.
-//! 2. `repeats` (with `cyclic` and `layers`): blocks of repeated layers and their significance; `fold` takes loops inside layers for one round.
+//! 2. `repeats` (with `alphabet`, `runs`, `cyclic` and `layers`): blocks of repeated layers and their significance; `fold` takes loops inside layers for one round.
 //! 3. `markers` and `names`: which ranges are steps; `find` and `cut`: steps without ranges.
 //! 4. `group` (with `align`): like steps together, warm-up and cut-off ones apart.
 //! 5. `canon`, `table`, `assemble`: the canonical sequence of a group, every activity in its place, figures.
@@ -13,6 +13,7 @@
 //! Nothing here knows a model or a framework, but for the names of a few numbers in markers.
 
 mod align;
+mod alphabet;
 mod assemble;
 mod canon;
 mod cut;
@@ -25,6 +26,7 @@ mod markers;
 mod names;
 mod repeats;
 mod roles;
+mod runs;
 mod sequence;
 mod table;
 mod types;
