@@ -5,6 +5,10 @@
 //! in bits, each repair costs the bits it takes to describe; the extension ends where the sum stays far below its best, and is cut
 //! back to that best.
 //!
+//! What stands between two steps ends the repeats, but seen from behind it can look like another form of a layer: the first norm of a
+//! layer comes once more after the last one. So where an extension backwards leaves out much that the pattern does not have, it is read
+//! forwards again from two periods before, and ends there if that does.
+//!
 //! The nearest place is found with one bit for each place of the pattern ahead (Shift-And: Baeza-Yates and Gonnet, 1992), so a repair
 //! takes about a hundred steps however far it reaches.
 
@@ -20,6 +24,8 @@ const WIDEST: usize = 48;
 /// Insertions of at least this many symbols that the pattern does not have, with little missing in exchange, end the repeats: what
 /// stands between two steps is longer than noise, and no layer has it.
 const BREAK: usize = 3;
+/// Periods before an insertion from which it is read forwards again.
+const AGAIN: usize = 2;
 
 /// The prices, in bits.
 #[derive(Clone, Copy, Debug)]
@@ -41,28 +47,41 @@ pub(super) struct Extension {
     pub(super) bits: f64,
     /// How many symbols from the seed on it depends on, at most; more than there are if it depends on where the sequence ends.
     pub(super) reach: usize,
+    /// Where it met what ends repeats.
+    broken: Option<usize>,
+}
+
+/// An insertion that is to be read from the other side.
+struct Doubt {
+    /// Symbols before it, and with it.
+    begin: usize,
+    end: usize,
+    /// The best extension without it.
+    best: (f64, usize),
 }
 
 /// A sequence read forwards or backwards from a place.
 pub(super) struct View<'s> {
     symbols: &'s [u32],
     from: usize,
+    /// Where it ends.
+    to: usize,
     backwards: bool,
 }
 
 impl<'s> View<'s> {
     /// Symbols from `from` on.
     pub(super) fn forwards(symbols: &'s [u32], from: usize) -> Self {
-        Self { symbols, from, backwards: false }
+        Self { symbols, from, to: symbols.len(), backwards: false }
     }
 
-    /// Symbols before `from`, the nearest first.
-    pub(super) fn backwards(symbols: &'s [u32], from: usize) -> Self {
-        Self { symbols, from, backwards: true }
+    /// Symbols before `from` down to `to`, the nearest first.
+    pub(super) fn backwards(symbols: &'s [u32], from: usize, to: usize) -> Self {
+        Self { symbols, from, to, backwards: true }
     }
 
-    fn len(&self) -> usize {
-        if self.backwards { self.from } else { self.symbols.len() - self.from }
+    pub(super) fn len(&self) -> usize {
+        self.from.abs_diff(self.to)
     }
 
     fn get(&self, at: usize) -> u32 {
@@ -79,7 +98,15 @@ pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bo
     let mut found = Extension::default();
     let (mut best_bits, mut best_len) = (0.0, 0);
     let (mut at, mut slot) = (0, 0);
+    let mut doubt: Option<Doubt> = None;
     while at < length {
+        if doubt.as_ref().is_some_and(|doubt| at >= doubt.end + AGAIN * period)
+            && let Some(doubt) = doubt.take()
+            && doubt.is_confirmed(view, &found.places, pattern, prices, scratch)
+        {
+            (best_bits, best_len) = doubt.best;
+            break;
+        }
         let place = if view.backwards { period - 1 - slot } else { slot };
         if view.get(at) == pattern[place] {
             found.places.push(Some(place as u32));
@@ -92,11 +119,19 @@ pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bo
             continue;
         }
         let Some((inserted, missing)) = (Mismatch { view, pattern, at, slot }).repair(scratch) else { break };
-        if inserted >= BREAK && (missing * 2 <= inserted || missing * 5 >= period * 3) {
-            let strangers = (at..at + inserted).filter(|&at| !scratch.knows(view.get(at))).count();
-            if strangers >= BREAK {
+        let is_break = inserted >= BREAK && (at..at + inserted).filter(|&at| !scratch.knows(view.get(at))).count() >= BREAK;
+        if is_break && (missing * 2 <= inserted || missing * 5 >= period * 3) {
+            found.broken = Some(at);
+            break;
+        }
+        if is_break && view.backwards {
+            if let Some(doubt) = doubt.take()
+                && doubt.is_confirmed(view, &found.places, pattern, prices, scratch)
+            {
+                (best_bits, best_len) = doubt.best;
                 break;
             }
+            doubt = Some(Doubt { begin: at, end: at + inserted, best: (best_bits, best_len) });
         }
         found.bits -= prices.repair + prices.agree * inserted as f64;
         if found.bits < best_bits - prices.patience {
@@ -107,9 +142,31 @@ pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bo
         slot = (slot + missing) % period;
     }
     found.reach = at + WIDEST + SYNC;
+    // What was left out at the end is in doubt only if what is behind it counts.
+    if let Some(doubt) = doubt.filter(|doubt| best_len > doubt.begin)
+        && doubt.is_confirmed(view, &found.places, pattern, prices, scratch)
+    {
+        (best_bits, best_len) = doubt.best;
+    }
     found.places.truncate(best_len);
     found.bits = best_bits;
     found
+}
+
+impl Doubt {
+    /// Whether what follows an insertion backwards, read forwards, ends at it.
+    fn is_confirmed(&self, view: &View<'_>, places: &[Option<u32>], pattern: &[u32], prices: Prices, scratch: &mut Scratch) -> bool {
+        let Some((last, place)) = places.iter().enumerate().rev().find_map(|(at, place)| Some((at, (*place)?))) else { return false };
+        if last < self.end {
+            return false;
+        }
+        let (from, until) = (view.from - 1 - last, view.from - self.begin);
+        let mut turned = pattern.to_vec();
+        turned.rotate_left(place as usize);
+        let to = (until + WIDEST + SYNC).min(view.symbols.len());
+        let again = extend(&View { symbols: view.symbols, from, to, backwards: false }, &turned, prices, true, scratch);
+        again.broken.is_some_and(|broken| from + broken < until)
+    }
 }
 
 /// Where a sequence and a pattern differ.
@@ -138,9 +195,9 @@ impl Mismatch<'_> {
     fn repair(&self, scratch: &mut Scratch) -> Option<(usize, usize)> {
         let widest = WIDEST.min(self.pattern.len());
         let near = (1..=NEAR.min(2 * widest)).find_map(|total| {
-            (total.saturating_sub(widest)..=total.min(widest)).map(|inserted| (inserted, total - inserted)).find(|&(inserted, missing)| {
-                (0..SYNC_NEAR).all(|t| self.symbol(inserted + t) == Some(self.of_pattern(missing + t)))
-            })
+            (total.saturating_sub(widest)..=total.min(widest))
+                .map(|inserted| (inserted, total - inserted))
+                .find(|&(inserted, missing)| (0..SYNC_NEAR).all(|t| self.symbol(inserted + t) == Some(self.of_pattern(missing + t))))
         });
         if near.is_some() {
             return near;

@@ -60,6 +60,15 @@ struct Tried {
     attempt: Attempt,
 }
 
+/// Where earlier runs ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ends {
+    /// Of those with layers: another one may not overlap.
+    taken: usize,
+    /// Of all significant ones: another one goes back into it no more than a period, or each would cost as much as all before it.
+    reached: usize,
+}
+
 /// Finds runs in a sequence of dense symbols.
 pub(super) struct Runs<'s> {
     pub(super) symbols: &'s [u32],
@@ -93,6 +102,7 @@ impl<'s> Runs<'s> {
         let least = (window as f64 * SEED_SHARE).ceil() as u32;
         let is_explained = |end: usize| f64::from(explained[end] - explained[end - window]) > window as f64 * EXPLAINED;
         let mut tried: HashMap<&[u32], Vec<Tried>, FixedState> = HashMap::default();
+        let mut ends = Ends::default();
         let mut end = first;
         while end <= symbols.len() {
             if in_window(end) < least || is_explained(end) {
@@ -115,13 +125,20 @@ impl<'s> Runs<'s> {
             }
             // What a run reached is not looked at again, whatever became of it: seeds inside it would only find the same run anew, each
             // at the cost of all of it.
-            match self.attempt(best - period..best, &mut tried) {
-                Attempt::Block(block) if runs.last().is_none_or(|last| last.end() <= block.start()) => {
-                    end = (block.end() + window).max(end + period);
-                    runs.push(block);
+            match self.attempt(best - period..best, ends, &mut tried) {
+                Attempt::Block(block) => {
+                    let is_free = ends.taken <= block.start();
+                    end = (block.end() + window).max(if is_free { end } else { best } + period);
+                    ends.taken = block.end().max(ends.taken);
+                    ends.reached = block.end().max(ends.reached);
+                    if is_free {
+                        runs.push(block);
+                    }
                 }
-                Attempt::Block(block) => end = (block.end() + window).max(best + period),
-                Attempt::NoLayers { end: reached } => end = (reached + window).max(best + period),
+                Attempt::NoLayers { end: reached } => {
+                    end = (reached + window).max(best + period);
+                    ends.reached = reached.max(ends.reached);
+                }
                 Attempt::Chance => end = best + period,
             }
         }
@@ -129,18 +146,20 @@ impl<'s> Runs<'s> {
     }
 
     /// What becomes of a seed, or became of one that looks the same.
-    fn attempt(&mut self, seed: Range<usize>, tried: &mut HashMap<&'s [u32], Vec<Tried>, FixedState>) -> Attempt {
+    fn attempt(&mut self, seed: Range<usize>, ends: Ends, tried: &mut HashMap<&'s [u32], Vec<Tried>, FixedState>) -> Attempt {
         let symbols = self.symbols;
+        let floor = ends.reached.saturating_sub(seed.len());
         let known = tried.entry(&symbols[seed.clone()]).or_default();
         let same = known.iter().find(|tried| {
             seed.start.checked_sub(tried.at).is_some_and(|by| {
-                symbols.get(tried.looked_at.start + by..tried.looked_at.end + by) == Some(&symbols[tried.looked_at.clone()])
+                tried.looked_at.start + LOOKS_BACK + by >= floor
+                    && symbols.get(tried.looked_at.start + by..tried.looked_at.end + by) == Some(&symbols[tried.looked_at.clone()])
             })
         });
         if let Some(same) = same {
             return same.attempt.clone().moved(seed.start - same.at);
         }
-        let (attempt, looked_at) = self.run(seed.start, symbols[seed.clone()].to_vec());
+        let (attempt, looked_at) = self.run(seed.start, symbols[seed.clone()].to_vec(), floor);
         if let Some(looked_at) = looked_at {
             if known.len() == KEPT {
                 known.remove(0);
@@ -150,10 +169,10 @@ impl<'s> Runs<'s> {
         attempt
     }
 
-    /// The run of a pattern that stands at `at`, and all symbols that it depends on; none if it depends on where the sequence begins or
-    /// ends.
-    fn run(&mut self, at: usize, pattern: Vec<u32>) -> (Attempt, Option<Range<usize>>) {
-        let (block, looked_at) = match self.extended(at, pattern) {
+    /// The run of a pattern that stands at `at`, going back to `floor` at most, and all symbols that it depends on; none if it depends on
+    /// the floor, or on where the sequence begins or ends.
+    fn run(&mut self, at: usize, pattern: Vec<u32>, floor: usize) -> (Attempt, Option<Range<usize>>) {
+        let (block, looked_at) = match self.extended(at, pattern, floor) {
             (Attempt::Block(block), looked_at) => (block, looked_at),
             other => return other,
         };
@@ -176,7 +195,7 @@ impl<'s> Runs<'s> {
             let attempt = if count <= 2 * pattern_count { Attempt::Block(block) } else { Attempt::NoLayers { end: block.end() } };
             return (attempt, looked_at);
         }
-        let (again, looked_at_again) = self.extended(block.bounds[number as usize] as usize, usual.to_vec());
+        let (again, looked_at_again) = self.extended(block.bounds[number as usize] as usize, usual.to_vec(), floor);
         let both = looked_at.zip(looked_at_again).map(|(a, b)| a.start.min(b.start)..a.end.max(b.end));
         match again {
             Attempt::Block(again) if again.bits > block.bits || count > 2 * pattern_count => (Attempt::Block(again), both),
@@ -185,7 +204,7 @@ impl<'s> Runs<'s> {
     }
 
     /// The run of just this pattern, with what it depends on.
-    fn extended(&mut self, at: usize, pattern: Vec<u32>) -> (Attempt, Option<Range<usize>>) {
+    fn extended(&mut self, at: usize, pattern: Vec<u32>, floor: usize) -> (Attempt, Option<Range<usize>>) {
         let agree = self.agree.min(self.scratch.collision_bits(&pattern));
         let seed_end = at + pattern.len();
         if agree <= 0.0 {
@@ -194,9 +213,11 @@ impl<'s> Runs<'s> {
         let repair = (pattern.len() as f64).log2() + REPAIR_BITS;
         let prices = Prices { agree, repair, patience: SIGNIFICANT_BITS.max(agree * pattern.len() as f64 * 0.75) };
         self.scratch.know(&pattern);
-        let left = extend(&View::backwards(self.symbols, at), &pattern, prices, true, self.scratch);
+        let back = View::backwards(self.symbols, at, floor.min(at));
+        let left = extend(&back, &pattern, prices, true, self.scratch);
         let right = extend(&View::forwards(self.symbols, seed_end), &pattern, prices, false, self.scratch);
-        let looked_at = at.checked_sub(left.reach + LOOKS_BACK).zip(Some(seed_end + right.reach).filter(|&to| to <= self.symbols.len()));
+        let from = at.checked_sub(left.reach + LOOKS_BACK).filter(|_| left.reach <= back.len());
+        let looked_at = from.zip(Some(seed_end + right.reach).filter(|&to| to <= self.symbols.len()));
         let looked_at = looked_at.map(|(from, to)| from..to);
         let bits = left.bits + right.bits - self.choice;
         if bits < SIGNIFICANT_BITS {
