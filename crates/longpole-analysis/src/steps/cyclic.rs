@@ -124,7 +124,7 @@ pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bo
             found.broken = Some(at);
             break;
         }
-        if is_break && view.backwards {
+        if is_break {
             if let Some(doubt) = doubt.take()
                 && doubt.is_confirmed(view, &found.places, pattern, prices, scratch)
             {
@@ -142,9 +142,10 @@ pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bo
         slot = (slot + missing) % period;
     }
     found.reach = at + WIDEST + SYNC;
-    // What was left out at the end is in doubt only if what is behind it counts.
-    if let Some(doubt) = doubt.filter(|doubt| best_len > doubt.begin)
-        && doubt.is_confirmed(view, &found.places, pattern, prices, scratch)
+    // What was left out at the end is in doubt only if what is behind it counts; that must be most of a layer.
+    if let Some(doubt) = doubt.filter(|doubt| best_len > doubt.end)
+        && (found.places[doubt.end..best_len].iter().flatten().count() * 2 < period
+            || doubt.is_confirmed(view, &found.places, pattern, prices, scratch))
     {
         (best_bits, best_len) = doubt.best;
     }
@@ -156,6 +157,9 @@ pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bo
 impl Doubt {
     /// Whether what follows an insertion backwards, read forwards, ends at it.
     fn is_confirmed(&self, view: &View<'_>, places: &[Option<u32>], pattern: &[u32], prices: Prices, scratch: &mut Scratch) -> bool {
+        if !view.backwards {
+            return false;
+        }
         let Some((last, place)) = places.iter().enumerate().rev().find_map(|(at, place)| Some((at, (*place)?))) else { return false };
         if last < self.end {
             return false;
