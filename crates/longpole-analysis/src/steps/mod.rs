@@ -5,7 +5,7 @@
 //!
 //! 1. `sequence`: the work of each device in program order.
 //! 2. `repeats` (with `alphabet`, `runs`, `cyclic` and `layers`): blocks of repeated layers and their significance; `fold` takes loops inside layers for one round.
-//! 3. `markers` and `names`: which ranges are steps; `find` and `cut`: steps without ranges.
+//! 3. `markers` (with `names` and `looks`): which ranges are steps; `find` and `cut`: steps without ranges.
 //! 4. `group` (with `align`): like steps together, warm-up and cut-off ones apart.
 //! 5. `canon`, `table`, `assemble`: the canonical sequence of a group, every activity in its place, figures.
 //! 6. `roles`: what each place does in the model.
@@ -22,6 +22,7 @@ mod find;
 mod fold;
 mod group;
 mod layers;
+mod looks;
 mod markers;
 mod names;
 mod repeats;
