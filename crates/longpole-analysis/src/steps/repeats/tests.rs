@@ -128,7 +128,7 @@ fn is_recovered(symbols: &[u32], layers: usize, steps: usize) -> bool {
 #[test]
 fn layers_with_noise_anywhere_are_recovered_but_for_one_sequence_in_a_thousand() {
     // What stays: three strangers in a row, which end a row of layers, and a first and a last layer of which so much is hit that less
-    // than half of one is left. By count over 60,000 sequences that is one in 3,000.
+    // than half of one is left. Of 30,000 sequences four were.
     let lost = (0..2_000).filter(|&seed| {
         let mut random = Random(seed);
         let (layers, period, steps) = (6 + random.below(34) as usize, 12 + random.below(48) as usize, 1 + random.below(5) as usize);
