@@ -44,7 +44,9 @@ impl Scratch {
 
     /// Minus the logarithm of the chance that two symbols drawn from these are the same.
     pub(super) fn collision_bits(&mut self, symbols: &[u32]) -> f64 {
-        symbols.iter().for_each(|&symbol| self.counts[symbol as usize] += 1);
+        for &symbol in symbols {
+            self.counts[symbol as usize] += 1;
+        }
         // The sum of the squares of all counts: each is taken where its symbol is first seen.
         let pairs = symbols.iter().map(|&symbol| u64::from(std::mem::take(&mut self.counts[symbol as usize])).pow(2)).sum();
         bits_of_pairs(pairs, symbols.len())
@@ -53,7 +55,9 @@ impl Scratch {
     /// Makes the symbols of a pattern the known ones.
     pub(super) fn know(&mut self, pattern: &[u32]) {
         self.patterns += 1;
-        pattern.iter().for_each(|&symbol| self.known[symbol as usize] = self.patterns);
+        for &symbol in pattern {
+            self.known[symbol as usize] = self.patterns;
+        }
     }
 
     pub(super) fn knows(&self, symbol: u32) -> bool {
