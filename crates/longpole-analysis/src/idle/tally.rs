@@ -57,9 +57,10 @@ pub(super) struct Tally<'a, 't> {
     causes: Vec<[Sums; IdleCause::COUNT]>,
     frames: HashMap<State, Sums, FixedState>,
     runs: Vec<Run>,
-    /// Kept when asked for; both in the order in which gaps are completed.
+    /// Kept when asked for, in the order in which gaps are completed.
     pub(super) parts: Option<Vec<Part>>,
-    pub(super) pieces: Option<Vec<IdlePiece>>,
+    /// Is shown every piece, in that order too, in place of the sums by host frame.
+    pub(super) see: Option<&'a mut (dyn FnMut(IdlePiece) + Send)>,
     pub(super) unsplit: u64,
 }
 
@@ -73,7 +74,7 @@ impl<'a, 't> Tally<'a, 't> {
             frames: HashMap::default(),
             runs: Vec::new(),
             parts: None,
-            pieces: None,
+            see: None,
             unsplit: 0,
         }
     }
@@ -83,18 +84,19 @@ impl<'a, 't> Tally<'a, 't> {
     }
 
     fn end_frame(&mut self, run: &Run) {
-        // Pieces hold the frames.
-        if self.pieces.is_none() {
-            self.frames.entry(run.state).or_default().add(run.frame_start, run.end);
-        }
         let device = self.gaps.devices[self.device(run.gap)].device;
-        if let Some(pieces) = &mut self.pieces {
+        if let Some(see) = &mut self.see {
             let (cause, frame) = run.state;
-            pieces.push(IdlePiece { device, start: run.frame_start, end: run.end, cause, frame });
+            see(IdlePiece { device, start: run.frame_start, end: run.end, cause, frame });
+        } else {
+            self.frames.entry(run.state).or_default().add(run.frame_start, run.end);
         }
     }
 
     fn end_cause(&mut self, run: &Run) {
+        if self.see.is_some() {
+            return;
+        }
         let device = self.device(run.gap);
         let cause = run.state.0;
         self.causes[device][cause.index()].add(run.cause_start, run.end);
