@@ -259,6 +259,12 @@ impl Covered {
         Self { set, before }
     }
 
+    /// The interval that holds a time.
+    fn around(&self, at: Ns) -> Option<Interval> {
+        let after = self.set.intervals().partition_point(|interval| interval.start <= at);
+        self.set.intervals()[..after].last().copied().filter(|interval| at < interval.end)
+    }
+
     fn until(&self, at: Ns) -> Ns {
         let after = self.set.intervals().partition_point(|interval| interval.start < at);
         after.checked_sub(1).map_or(Ns::ZERO, |last| {

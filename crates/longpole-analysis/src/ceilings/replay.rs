@@ -118,10 +118,17 @@ pub(crate) fn replay_marked(index: &TraceIndex<'_>, scope: &Scope, steps: &[(usi
     let idle = IdleWalk::new(index, scope);
     let gap = graph_gap_of(idle.inside_graphs());
     let mut win_ns = Ns::ZERO;
+    // Pieces come mostly in order of time, many inside one step.
+    let mut latest: Option<(DeviceId, Interval)> = None;
     idle.each_piece(&mut |piece| {
-        if let Some(removed) = removed_of(&piece, gap) {
-            win_ns += inside[piece.device.index()].inside(removed);
+        let Some(removed) = removed_of(&piece, gap) else { return };
+        let of_device = &inside[piece.device.index()];
+        let holds = |step: Interval| step.start <= removed.start && removed.end <= step.end;
+        if !latest.is_some_and(|(device, step)| device == piece.device && holds(step)) {
+            latest = of_device.around(removed.start).map(|step| (piece.device, step));
         }
+        let is_inside = latest.is_some_and(|(device, step)| device == piece.device && holds(step));
+        win_ns += if is_inside { removed.len() } else { of_device.inside(removed) };
     });
     Some(Replay { win_ns, steps: number })
 }

@@ -137,7 +137,7 @@ impl CeilingRow {
         let taken: Vec<(DeviceId, IntervalSet)> = devices.iter().map(|&device| (device, on(&whole, device))).collect();
         let outside = |(device, set): &(DeviceId, IntervalSet)| {
             let taken = devices.binary_search(device).ok().map(|at| &taken[at].1);
-            taken.map_or_else(|| set.total(), |taken| set.difference(taken).total())
+            taken.map_or_else(|| set.total(), |taken| set.total_outside(taken))
         };
         let parts: Ns = part.iter().map(|row| row.ceiling_ns.min(row.time.iter().map(outside).sum())).sum();
         let room: Ns = devices.iter().map(|&device| outside(&(device, on(&part, device)))).sum();
