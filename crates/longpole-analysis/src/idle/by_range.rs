@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use longpole_trace::Ns;
 
 use super::gaps::{DeviceGaps, Gaps};
-use super::tally::Part;
+use super::tally::{Part, Parts};
 use super::types::{IdleCause, RangeIdle};
 use crate::ranges::{RangeExtent, RangeRow};
 
@@ -13,11 +13,8 @@ use crate::ranges::{RangeExtent, RangeRow};
 type Sums = [Ns; IdleCause::COUNT + 1];
 
 /// The rows of the range table that have device work. `empty` holds, by gap, the time with an empty queue.
-pub(super) fn rows(gaps: &Gaps, mut parts: Vec<Part>, empty: &[Ns], rows: Vec<RangeRow>, mut extents: Vec<RangeExtent>) -> Vec<RangeIdle> {
-    // Threads are gone through one after the other: with one thread and one device the parts are in order already.
-    if !parts.is_sorted_by_key(|part| part.gap) {
-        parts.sort_by_key(|part| part.gap);
-    }
+pub(super) fn rows(gaps: &Gaps, parts: Parts, empty: &[Ns], rows: Vec<RangeRow>, mut extents: Vec<RangeExtent>) -> Vec<RangeIdle> {
+    let parts = parts.by_gap();
     let mut sums: Vec<Option<(Sums, Ns)>> = vec![None; rows.len()];
     extents.sort_unstable_by_key(|extent| (extent.device, extent.extent.start));
     for of_device in extents.chunk_by(|a, b| a.device == b.device) {
@@ -30,7 +27,7 @@ pub(super) fn rows(gaps: &Gaps, mut parts: Vec<Part>, empty: &[Ns], rows: Vec<Ra
 
 /// Adds the instances on one device. They begin and end as activities do, never inside a gap, so that the sums of an instance are
 /// those up to its end less those up to its start.
-fn add_device(gaps: &Gaps, device: &DeviceGaps, parts: &[Part], empty: &[Ns], extents: &[RangeExtent], sums: &mut [Option<(Sums, Ns)>]) {
+fn add_device(gaps: &Gaps, device: &DeviceGaps, parts: &[Vec<Part>], empty: &[Ns], extents: &[RangeExtent], sums: &mut [Option<(Sums, Ns)>]) {
     // Time, instance, and whether it is its end.
     let mut edges: Vec<(Ns, u32, bool)> = Vec::with_capacity(2 * extents.len());
     for (at, extent) in extents.iter().enumerate() {
@@ -39,7 +36,8 @@ fn add_device(gaps: &Gaps, device: &DeviceGaps, parts: &[Part], empty: &[Ns], ex
     edges.sort_unstable();
     let mut so_far: Sums = [Ns::ZERO; IdleCause::COUNT + 1];
     let mut at_gap = device.gaps.start;
-    let mut parts = parts[parts.partition_point(|part| (part.gap as usize) < at_gap)..].iter().peekable();
+    let first = parts.partition_point(|chunk| chunk.last().is_none_or(|part| (part.gap as usize) < at_gap));
+    let mut parts = parts[first..].iter().flatten().skip_while(|part| (part.gap as usize) < device.gaps.start).peekable();
     for (time, at, is_end) in edges {
         while at_gap < device.gaps.end && gaps.all[at_gap].end <= time {
             while let Some(part) = parts.next_if(|part| part.gap as usize == at_gap) {

@@ -20,7 +20,7 @@ use crate::ranges::ranges_with_extents;
 use crate::scope::Scope;
 use gaps::Gaps;
 use host::{Found, Host, Overheads, Query};
-use tally::Tally;
+use tally::{Parts, Tally};
 pub use types::{CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, IdleCause, IdlePiece, IdleTable, Queue, QueueSample, RangeIdle};
 
 /// Why the devices of a scope were idle.
@@ -34,7 +34,7 @@ pub fn idle_table(index: &TraceIndex<'_>, scope: &Scope) -> IdleTable {
     }
     let overheads = Overheads::new(index.trace());
     let mut tally = Tally::new(index, &gaps, &overheads);
-    tally.parts = (!index.trace().ranges.is_empty()).then(Vec::new);
+    tally.parts = (!index.trace().ranges.is_empty()).then(Parts::default);
     // The links are there by now, so that no part waits for another inside.
     let ((), (queues, (range_rows, extents))) = rayon::join(
         || look_at_gaps(index, &gaps, &overheads, &mut tally),

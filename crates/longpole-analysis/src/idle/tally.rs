@@ -48,6 +48,42 @@ pub(super) struct Part {
     pub(super) idle: Ns,
 }
 
+/// Parts of all gaps, several a kernel: in pieces of memory that are not copied as they grow.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    chunks: Vec<Vec<Part>>,
+    latest: u32,
+    is_unsorted: bool,
+}
+
+impl Parts {
+    const CHUNK: usize = 1 << 15;
+
+    fn push(&mut self, part: Part) {
+        self.is_unsorted |= part.gap < self.latest;
+        self.latest = part.gap;
+        match self.chunks.last_mut().filter(|chunk| chunk.len() < Self::CHUNK) {
+            Some(chunk) => chunk.push(part),
+            None => {
+                // A first one grows as it is needed: most recordings are small.
+                let mut chunk = Vec::with_capacity(if self.chunks.is_empty() { 16 } else { Self::CHUNK });
+                chunk.push(part);
+                self.chunks.push(chunk);
+            }
+        }
+    }
+
+    /// The parts by gap, in chunks. Threads are gone through one after the other: with one thread and one device they come in order.
+    pub(super) fn by_gap(mut self) -> Vec<Vec<Part>> {
+        if self.is_unsorted {
+            let mut all: Vec<Part> = self.chunks.into_iter().flatten().collect();
+            all.sort_by_key(|part| part.gap);
+            self.chunks = vec![all];
+        }
+        self.chunks
+    }
+}
+
 /// Sums over all gaps, as they are completed.
 pub(super) struct Tally<'a, 't> {
     index: &'a TraceIndex<'t>,
@@ -58,7 +94,7 @@ pub(super) struct Tally<'a, 't> {
     frames: HashMap<State, Sums, FixedState>,
     runs: Vec<Run>,
     /// Kept when asked for, in the order in which gaps are completed.
-    pub(super) parts: Option<Vec<Part>>,
+    pub(super) parts: Option<Parts>,
     /// Is shown every piece, in that order too, in place of the sums by host frame.
     pub(super) see: Option<&'a mut (dyn FnMut(IdlePiece) + Send)>,
     pub(super) unsplit: u64,
