@@ -90,9 +90,9 @@ impl<'a> Session<'a> {
         Ok(Self { index, scope, options, common, spec, source, trust, watch, threads, filtered_out: 0 })
     }
 
-    /// Reads a second trace, redacted like the first. What is wrong with it is said on standard error: the report is not about it.
+    /// Reads a second trace with the arguments of its operators, redacted like the first. What is wrong with it is said on standard error: the report is not about it.
     pub(crate) fn read_beside(&self, input: &OsStr) -> Result<TraceIndex<'static>, Failure> {
-        let Imported { mut trace, mut problems, source } = read_input(input, &[], self.common.quiet, self.threads, false)?;
+        let Imported { mut trace, mut problems, source } = read_input(input, &[], self.common.quiet, self.threads, true)?;
         if !self.common.no_redact {
             redact_trace(&mut trace);
             redact_problems(&mut problems);

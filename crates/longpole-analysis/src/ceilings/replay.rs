@@ -23,7 +23,7 @@ const fn is_replaced(cause: IdleCause) -> bool {
 }
 
 /// The gap that a graph of this trace leaves between two kernels, given all of them: the first quartile, absent when too few are recorded.
-fn graph_gap_of(mut gaps: Vec<Ns>) -> Option<Ns> {
+pub(super) fn graph_gap_of(mut gaps: Vec<Ns>) -> Option<Ns> {
     let at = gaps.len() / 4;
     (gaps.len() >= PIECES_TO_KNOW).then(|| *gaps.select_nth_unstable(at).1)
 }
@@ -34,7 +34,7 @@ pub(super) fn graph_gap(pieces: &[IdlePiece]) -> Option<Ns> {
 }
 
 /// The part of a piece of idle time that replaying removes: of launch latency only what is beyond the gap of a graph.
-fn removed_of(piece: &IdlePiece, graph_gap: Option<Ns>) -> Option<Interval> {
+pub(super) fn removed_of(piece: &IdlePiece, graph_gap: Option<Ns>) -> Option<Interval> {
     let kept = if piece.cause == IdleCause::LaunchLatency { graph_gap.unwrap_or(Ns::ZERO) } else { Ns::ZERO };
     is_replaced(piece.cause).then(|| Interval { start: piece.start, end: (piece.end - kept).max(piece.start) })
 }

@@ -27,7 +27,14 @@ pub(super) fn rows(gaps: &Gaps, parts: Parts, empty: &[Ns], rows: Vec<RangeRow>,
 
 /// Adds the instances on one device. They begin and end as activities do, never inside a gap, so that the sums of an instance are
 /// those up to its end less those up to its start.
-fn add_device(gaps: &Gaps, device: &DeviceGaps, parts: &[Vec<Part>], empty: &[Ns], extents: &[RangeExtent], sums: &mut [Option<(Sums, Ns)>]) {
+fn add_device(
+    gaps: &Gaps,
+    device: &DeviceGaps,
+    parts: &[Vec<Part>],
+    empty: &[Ns],
+    extents: &[RangeExtent],
+    sums: &mut [Option<(Sums, Ns)>],
+) {
     // Time, instance, and whether it is its end.
     let mut edges: Vec<(Ns, u32, bool)> = Vec::with_capacity(2 * extents.len());
     for (at, extent) in extents.iter().enumerate() {

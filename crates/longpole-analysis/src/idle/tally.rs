@@ -62,14 +62,12 @@ impl Parts {
     fn push(&mut self, part: Part) {
         self.is_unsorted |= part.gap < self.latest;
         self.latest = part.gap;
-        match self.chunks.last_mut().filter(|chunk| chunk.len() < Self::CHUNK) {
-            Some(chunk) => chunk.push(part),
-            None => {
-                // A first one grows as it is needed: most recordings are small.
-                let mut chunk = Vec::with_capacity(if self.chunks.is_empty() { 16 } else { Self::CHUNK });
-                chunk.push(part);
-                self.chunks.push(chunk);
-            }
+        if self.chunks.last().is_none_or(|chunk| chunk.len() >= Self::CHUNK) {
+            // A first one grows as it is needed: most recordings are small.
+            self.chunks.push(Vec::with_capacity(if self.chunks.is_empty() { 16 } else { Self::CHUNK }));
+        }
+        if let Some(chunk) = self.chunks.last_mut() {
+            chunk.push(part);
         }
     }
 
