@@ -102,7 +102,8 @@ fn row_ceilings(group: &StepGroup, rows: &[Floored]) -> Vec<RowCeiling> {
     let steps = i64::try_from(group.steps.len().max(1)).unwrap_or(i64::MAX);
     let of_row = |(row, known): (&StepRow, &Floored)| {
         let each = |whole: Ns| known.is_known().then(|| Ns(whole.get() / steps));
-        RowCeiling { floor_ns: each(known.floor()), ceiling_ns: each(known.above.min(row.total_ns)) }
+        // The time of a step is a median: no more than that is said to be won of it.
+        RowCeiling { floor_ns: each(known.floor()), ceiling_ns: each(known.above.min(row.total_ns)).map(|win| win.min(row.ns_per_step)) }
     };
     group.rows.iter().zip(rows).map(of_row).collect()
 }
@@ -216,7 +217,7 @@ impl<'a, 't> Finder<'a, 't> {
                 let subject = CeilingSubject::Cause { group: Some(at as u32), cause };
                 self.add(subject, CeilingKind::IdleGone, sums[cause.index()], Some(group.steps.len()), Vec::new(), idle_basis(group));
             }
-            if is_replayable(group) {
+            if is_replayable(self.index, group) {
                 self.replay(at, group, sums[IdleCause::COUNT], Vec::new(), gap);
             }
         }
@@ -329,7 +330,7 @@ impl<'a, 't> Finder<'a, 't> {
     fn replays(&mut self, steps: &StepTable, idle: &[IdlePiece]) {
         let gap = graph_gap(idle);
         let mut of_device: HashMap<DeviceId, IntervalSet, FixedState> = HashMap::default();
-        for (at, group) in steps.groups.iter().enumerate().filter(|(_, group)| is_replayable(group)) {
+        for (at, group) in steps.groups.iter().enumerate().filter(|(_, group)| is_replayable(self.index, group)) {
             let removed = of_device.entry(group.device).or_insert_with(|| removed(idle, group.device, gap));
             let inside = clipped(removed, &extents(group));
             self.replay(at, group, inside.total(), vec![(group.device, inside)], gap);

@@ -2,13 +2,13 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
-use longpole_trace::{ActivityId, DeviceId, Interval, IntervalSet, Ns};
+use longpole_trace::{ActivityId, ApiCallId, DeviceId, Interval, IntervalSet, Ns};
 
 use super::Covered;
 use crate::idle::{IdleCause, IdlePiece, IdleWalk};
 use crate::index::TraceIndex;
 use crate::scope::Scope;
-use crate::steps::{FoundBy, StepGroup};
+use crate::steps::{FoundBy, Step, StepGroup};
 
 /// Pieces of idle time inside graph launches from which on the gap that a graph leaves between two kernels is known.
 const PIECES_TO_KNOW: usize = 32;
@@ -39,9 +39,16 @@ pub(super) fn removed_of(piece: &IdlePiece, graph_gap: Option<Ns>) -> Option<Int
     is_replaced(piece.cause).then(|| Interval { start: piece.start, end: (piece.end - kept).max(piece.start) })
 }
 
-/// Whether steps of a group can be replayed and are not: they occur more than once.
-pub(super) fn is_replayable(group: &StepGroup) -> bool {
-    group.found_by != FoundBy::GraphReplay && group.steps.len() > 1
+/// Whether steps of a group can be replayed and are not: they occur more than once, and most of their work is not of a graph yet. Steps
+/// of a group do the same, so that the first answers for all.
+pub(super) fn is_replayable(index: &TraceIndex<'_>, group: &StepGroup) -> bool {
+    let trace = index.trace();
+    let of_graph = |id: &ActivityId| {
+        let is_launch = |call: ApiCallId| trace.strings.get(trace.api_calls.name[call.index()]).contains("GraphLaunch");
+        trace.activities.graph_node(id.index()).is_some() || index.links().call(*id).is_some_and(is_launch)
+    };
+    let is_replayed = |step: &Step| 2 * step.activities.iter().filter(|id| of_graph(id)).count() >= step.activities.len();
+    group.found_by != FoundBy::GraphReplay && group.steps.len() > 1 && !group.steps.first().is_some_and(is_replayed)
 }
 
 /// The time inside the steps of a group.

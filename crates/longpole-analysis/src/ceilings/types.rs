@@ -49,8 +49,8 @@ impl CeilingKind {
             Self::WorkFree | Self::IdleGone | Self::HostTimeGone => None,
             Self::AtMemoryFloor => Some("at its memory floor"),
             Self::AtComputeFloor => Some("at its arithmetic floor"),
-            Self::Fused => Some("with neighbours fused"),
-            Self::GraphReplay => Some("by graph replay"),
+            Self::Fused => Some("fused"),
+            Self::GraphReplay => Some("replayed"),
         }
     }
 }

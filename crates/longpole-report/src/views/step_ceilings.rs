@@ -1,15 +1,15 @@
 //! What changes to a step could win at most.
 
-use longpole_analysis::{CeilingKind, CeilingRow, CeilingSubject, GroupCeilings, NoPeaks, Part, Peaks, StepGroup, StepTable};
+use longpole_analysis::{CeilingRow, CeilingSubject, GroupCeilings, NoPeaks, Part, Peaks, StepGroup, StepTable};
 use longpole_trace::Ns;
 
 use crate::blocks::Block;
-use crate::units::{percent, time};
+use crate::units::{percent, plural, time};
 
 /// Ceilings that are said of a group, the best one first.
 const CEILINGS_SHOWN: usize = 4;
 /// Roles of a chain that are named.
-const ROLES_SHOWN: usize = 4;
+const ROLES_SHOWN: usize = 3;
 
 /// The steps, and what there is to win in them.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ pub(crate) fn of_span(row: &CeilingRow, group: &StepGroup) -> Option<f64> {
 fn change(row: &CeilingRow, group: &StepGroup) -> String {
     match &row.subject {
         CeilingSubject::Role { role, part, .. } => {
-            let place = if matches!(part, Part::Layer(_)) { " of all layers" } else { "" };
+            let place = if matches!(part, Part::Layer(_)) { " in all layers" } else { "" };
             match row.kind.supposed() {
                 Some(supposed) => format!("{role}{place} {supposed}"),
                 None => format!("{role}{place} gone"),
@@ -45,8 +45,8 @@ fn change(row: &CeilingRow, group: &StepGroup) -> String {
             named.truncate(ROLES_SHOWN);
             let others = if others > 0 { format!(" and {others} more") } else { String::new() };
             let in_layers = rows.iter().any(|&row| group.rows.get(row as usize).is_some_and(|row| matches!(row.part, Part::Layer(_))));
-            let place = if in_layers { ", wherever they follow each other so" } else { "" };
-            format!("{} kernels of {}{others} fused into one{place}", roles.len(), named.join(", "))
+            let place = if in_layers { ", in all layers" } else { "" };
+            format!("{} in a row fused ({}{others}){place}", plural(roles.len() as u64, "kernel", "kernels"), named.join(", "))
         }
         CeilingSubject::Steps { .. } => "the step replayed from a graph".to_owned(),
         CeilingSubject::Cause { cause, .. } => format!("no idle time inside a step for {}", cause.code()),
@@ -61,8 +61,7 @@ pub(super) fn most_to_win(group: &StepGroup, ceilings: &GroupCeilings) -> Option
         let row = &ceilings.ceilings[at];
         let share = of_span(row, group).map_or_else(String::new, |share| format!(" ({} % of span)", percent(share)));
         let head = if at == best && row.kind.is_supported() { "best supported: " } else { "" };
-        let bytes = if row.kind == CeilingKind::Fused { format!(" ({})", row.basis) } else { String::new() };
-        format!("{head}{} a step{share}: {}{bytes}", time(row.per_step_ns.unwrap_or(row.ceiling_ns)), change(row, group))
+        format!("{head}{} a step{share}: {}", time(row.per_step_ns.unwrap_or(row.ceiling_ns)), change(row, group))
     });
     Some([Block::Title("At most to win (ceilings overlap: do not add them)"), Block::Notes(said.collect())])
 }
