@@ -312,6 +312,9 @@ pub(crate) struct StepsArgs {
     /// Take the names of roles from the steps of this trace, e.g. an eager run of the same model
     #[arg(long, value_name = "FILE", help_heading = "Steps")]
     pub(crate) roles_from: Option<OsString>,
+    /// Peaks measured on the machine, as JSON (see `longpole roofline --help`); the table of devices gives the rest
+    #[arg(long, value_name = "FILE", help_heading = "Steps")]
+    pub(crate) peaks: Option<OsString>,
 }
 
 /// What a row of `steps` is.
