@@ -50,6 +50,7 @@ pub(crate) enum Command {
   longpole trace.json.gz --range decode_step --workload \"Qwen3-0.6B decode, batch 1\"
   longpole trace.json.gz --report-only
   longpole trace.json.gz --unprofiled-step-ms 12.5
+  longpole after.json.gz --compare before.json.gz
   zcat trace.json.gz | longpole -")]
     #[command(mut_arg("sort", |arg| arg.help("Sort the operators by this key (`longpole ops --help` lists them), largest first")))]
     #[command(mut_arg("limit", |arg| arg.help("Show this many operators and ranges, 0 for all [default: 10; JSON: all]")))]
@@ -247,6 +248,9 @@ pub(crate) struct TriageArgs {
     /// How long one step takes without a profiler, in ms: says how much the profiler slows the host, and how idle the GPU is without it
     #[arg(long, value_name = "MS", value_parser = time_window::parse_ms, help_heading = "Output")]
     pub(crate) unprofiled_step_ms: Option<Ns>,
+    /// Compare with this trace from before, as `longpole diff` does
+    #[arg(long, value_name = "BEFORE", conflicts_with = "report_only", help_heading = "Output")]
+    pub(crate) compare: Option<OsString>,
     /// Print the five lines of the report alone
     #[arg(long, conflicts_with = "format", help_heading = "Output")]
     pub(crate) report_only: bool,

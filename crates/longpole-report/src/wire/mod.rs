@@ -33,7 +33,7 @@ pub use ranges::ranges;
 pub use ranks::ranks;
 pub use roofline::roofline;
 pub use steps::steps;
-pub use triage::triage;
+pub use triage::{triage, triage_compared};
 
 use std::io;
 
