@@ -8,15 +8,25 @@ use longpole_trace::{DeviceId, Interval, IntervalSet, Ns, Trace};
 /// Marks an activity without an owner.
 pub(super) const NO_OWNER: u32 = u32::MAX;
 
-/// For each owner, the time in which a device runs work of this owner and of nobody else. `owner_of` is by activity row; what has no
-/// owner still takes time away from the others.
-pub(super) fn alone(trace: &Trace, owner_of: &[u32], owners: usize) -> Vec<Vec<(DeviceId, IntervalSet)>> {
+/// Time in which a device runs work of one owner and of nobody else.
+pub(super) struct Alone {
+    /// By owner.
+    pub(super) sets: Vec<Vec<(DeviceId, IntervalSet)>>,
+    /// By activity row, the part of it that belongs to the activity: where work of one owner overlaps, to what started first. The parts of
+    /// an owner's activities add up to its time.
+    pub(super) of_activity: Vec<Ns>,
+}
+
+/// The time that each owner has to itself. `owner_of` is by activity row; what has no owner still takes time away from the others.
+pub(super) fn alone(trace: &Trace, owner_of: &[u32], owners: usize) -> Alone {
     let activities = &trace.activities;
     let mut of_device: Vec<Vec<u32>> = vec![Vec::new(); trace.devices.len()];
     for row in 0..activities.len() {
         of_device[trace.lanes[activities.lane[row].index()].device.index()].push(row as u32);
     }
     let mut found: Vec<Vec<(DeviceId, IntervalSet)>> = vec![Vec::new(); owners];
+    let mut of_activity = vec![Ns::ZERO; activities.len()];
+    let mut places = vec![Place::default(); owners];
     // One more for what has no owner.
     let mut open = vec![0_u32; owners + 1];
     for (device, mut rows) in of_device.into_iter().enumerate() {
@@ -48,7 +58,7 @@ pub(super) fn alone(trace: &Trace, owner_of: &[u32], owners: usize) -> Vec<Vec<(
             }
             now = now.max(to);
         };
-        for row in rows {
+        for &row in &rows {
             let row = row as usize;
             let (start, end) = (activities.start[row], activities.end(row));
             if end <= start {
@@ -65,12 +75,57 @@ pub(super) fn alone(trace: &Trace, owner_of: &[u32], owners: usize) -> Vec<Vec<(
         }
         until(Ns::MAX, &mut ends, &mut open, &mut distinct, &mut mixed);
         stretches.sort_by_key(|&(owner, _)| owner);
+        let owner = |row: &u32| owner_of[*row as usize] as usize;
+        for row in &rows {
+            if let Some(place) = places.get_mut(owner(row)) {
+                *place = Place::default();
+            }
+        }
+        let mut at = 0;
         for of_owner in stretches.chunk_by(|a, b| a.0 == b.0) {
+            let next = at + of_owner.len();
             if let Some(found) = found.get_mut(of_owner[0].0 as usize) {
                 let intervals = of_owner.iter().map(|&(_, interval)| interval).collect();
                 found.push((DeviceId::from_index(device), IntervalSet::from_unsorted(intervals)));
+                places[of_owner[0].0 as usize] = Place { at, end: next, reached: Ns::MIN };
+            }
+            at = next;
+        }
+        for row in &rows {
+            if let Some(place) = places.get_mut(owner(row)) {
+                let row = *row as usize;
+                of_activity[row] = place.part(&stretches, Interval { start: activities.start[row], end: activities.end(row) });
             }
         }
     }
-    found
+    Alone { sets: found, of_activity }
+}
+
+/// How far the activities of an owner have come through its stretches.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    /// The next stretch, and where the owner's end.
+    at: usize,
+    end: usize,
+    /// Up to where its activities reached.
+    reached: Ns,
+}
+
+impl Place {
+    /// The part of the stretches that is in an activity and in none before. Activities come by start, so that each looks on from where
+    /// the last one ended.
+    fn part(&mut self, stretches: &[(u32, Interval)], activity: Interval) -> Ns {
+        let from = activity.start.max(self.reached);
+        self.reached = self.reached.max(activity.end);
+        let mut part = Ns::ZERO;
+        while self.at < self.end && stretches[self.at].1.start < activity.end {
+            let stretch = stretches[self.at].1;
+            part += (stretch.end.min(activity.end) - stretch.start.max(from)).max(Ns::ZERO);
+            if stretch.end > activity.end {
+                break;
+            }
+            self.at += 1;
+        }
+        part
+    }
 }

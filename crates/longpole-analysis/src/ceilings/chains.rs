@@ -3,7 +3,7 @@
 use longpole_trace::{ActivityId, ActivityKind, Interval, Ns, Trace};
 
 use crate::families::{Family, FamilyOfName};
-use crate::roofline::{CallWork, NO_CALL, Peaks};
+use crate::roofline::{CallWork, NO_CALL, Peaks, UnknownWork, Work};
 
 /// Families that compilers fuse into their neighbours: a product of matrices, attention, a sort or a gather starts a kernel of its own.
 pub(crate) const fn is_fusable(family: Family) -> bool {
@@ -50,12 +50,42 @@ pub(super) struct ChainBytes {
     pub(super) fused: u64,
 }
 
-/// The bytes of a run, if those of all its calls are known. One kernel in their place reads at least what the first reads and writes at
-/// least what the last writes.
-pub(super) fn bytes(run: &[ActivityId], calls: &[CallWork], call_of: &[u32]) -> Option<ChainBytes> {
-    let call = |id: &ActivityId| call_of.get(id.index()).copied().filter(|&call| call != NO_CALL);
-    let work = |call: u32| calls[call as usize].work;
-    let (first, last) = (work(call(run.first()?)?)?, work(call(run.last()?)?)?);
+/// Why the bytes of a run are not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoBytes {
+    /// The device is not in the table of peaks.
+    NoPeaks,
+    /// No operator owns one of the kernels.
+    NoOperator,
+    /// The work of a call is not known.
+    Call(UnknownWork),
+    /// The first or the last call has kernels outside the run.
+    PartOfCall,
+    /// What the first or the last call reads cannot be told from what it writes.
+    NotSplit,
+}
+
+impl NoBytes {
+    /// To stand after `since`.
+    pub(super) const fn reason(self) -> &'static str {
+        match self {
+            Self::NoPeaks => "the peaks of the device are not known",
+            Self::NoOperator | Self::Call(UnknownWork::NoOperator) => "no operator is known for one of them",
+            Self::Call(UnknownWork::NoFormula) => "there is no formula for the operator of one of them",
+            Self::Call(UnknownWork::NoShapes) => "the shapes of one of them are not recorded",
+            Self::Call(UnknownWork::CountedInside) => "the work of one of them is counted with an operator inside its own",
+            Self::Call(_) => "what is recorded of one of them does not say its bytes",
+            Self::PartOfCall => "the operator of the first or the last one launched more than these",
+            Self::NotSplit => "what the first reads or the last writes is not known apart",
+        }
+    }
+}
+
+/// The bytes of a run, if those of all its calls are known. One kernel in their place reads at least what the first call reads and writes at
+/// least what the last one writes, if all kernels of these two are in the run.
+pub(super) fn bytes(trace: &Trace, run: &[ActivityId], calls: &[CallWork], call_of: &[u32]) -> Result<ChainBytes, NoBytes> {
+    let call = |id: &ActivityId| call_of.get(id.index()).copied().filter(|&call| call != NO_CALL).ok_or(NoBytes::NoOperator);
+    let work = |call: u32| calls[call as usize].work.map_err(NoBytes::Call);
     let mut now = 0_u64;
     let mut known = None;
     for id in run {
@@ -65,8 +95,15 @@ pub(super) fn bytes(run: &[ActivityId], calls: &[CallWork], call_of: &[u32]) -> 
             now = now.saturating_add(work(call)?.bytes);
         }
     }
-    let fused = (first.bytes - first.bytes_written?.min(first.bytes)).saturating_add(last.bytes_written?);
-    Some(ChainBytes { now, fused: fused.min(now) })
+    let whole = |id: Option<&ActivityId>| {
+        let edge = call(id.ok_or(NoBytes::NoOperator)?)?;
+        let own = run.iter().filter(|id| call(id) == Ok(edge)).map(|id| trace.activities.dur[id.index()].max(Ns::ZERO)).sum::<Ns>();
+        if own == calls[edge as usize].device_ns { work(edge) } else { Err(NoBytes::PartOfCall) }
+    };
+    let (first, last) = (whole(run.first())?, whole(run.last())?);
+    let written = |work: Work| work.bytes_written.ok_or(NoBytes::NotSplit);
+    let fused = (first.bytes - written(first)?.min(first.bytes)).saturating_add(written(last)?);
+    Ok(ChainBytes { now, fused: fused.min(now) })
 }
 
 /// The least time of one kernel in place of a run: that of the run's shortest kernel, and that of its bytes.

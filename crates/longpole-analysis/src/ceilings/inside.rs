@@ -94,13 +94,21 @@ impl IdleInside {
 
     /// The idle time of a device inside some of the steps.
     pub(super) fn inside(&self, device: DeviceId, steps: &IntervalSet) -> Sums {
-        let device = &self.devices[device.index()];
         let mut found = NOTHING;
-        for step in steps.intervals() {
-            let (before, after) = (device.before(step.start), device.before(step.end));
-            for ((found, before), after) in found.iter_mut().zip(before).zip(after) {
-                *found += after - before;
+        for &step in steps.intervals() {
+            for (found, of_step) in found.iter_mut().zip(self.inside_one(device, step)) {
+                *found += of_step;
             }
+        }
+        found
+    }
+
+    /// The idle time of a device inside one of the steps.
+    pub(super) fn inside_one(&self, device: DeviceId, step: Interval) -> Sums {
+        let device = &self.devices[device.index()];
+        let (before, mut found) = (device.before(step.start), device.before(step.end));
+        for (found, before) in found.iter_mut().zip(before) {
+            *found = *found - before;
         }
         found
     }

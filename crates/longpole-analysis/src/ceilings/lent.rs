@@ -10,7 +10,7 @@ use hashbrown::HashMap;
 use longpole_trace::Ns;
 
 use super::lines::role_lines;
-use super::rows::{Floored, up_to};
+use super::rows::{Floored, InStep, OfRow, up_to};
 use crate::index::TraceIndex;
 use crate::roofline::{Peaks, call_works};
 use crate::scope::Scope;
@@ -50,13 +50,17 @@ pub struct FloorDonor {
     roles: HashMap<(Place, String), Option<Lent>, FixedState>,
 }
 
-/// How often a part of a step occurs in all steps of a group.
-fn occurrences(group: &StepGroup, part: Part) -> u64 {
-    let layers = match (part, &group.layers) {
+/// How often a part of a step occurs in it.
+fn layers(group: &StepGroup, part: Part) -> u64 {
+    match (part, &group.layers) {
         (Part::Layer(kind), Some(layers)) => layers.kinds.get(kind as usize).map_or(1, |kind| u64::from(kind.count)),
         _ => 1,
-    };
-    layers * group.steps.len() as u64
+    }
+}
+
+/// The same in all steps of a group.
+fn occurrences(group: &StepGroup, part: Part) -> u64 {
+    layers(group, part) * group.steps.len() as u64
 }
 
 fn times(per: Ns, number: u64) -> Ns {
@@ -66,17 +70,17 @@ fn times(per: Ns, number: u64) -> Ns {
 /// The floors of another trace's steps, on the device whose peaks are given.
 pub fn floor_donors(index: &TraceIndex<'_>, scope: &Scope, steps: &StepTable, peaks: &Peaks) -> Vec<FloorDonor> {
     let (calls, call_of) = call_works(index, Some(peaks), |row| scope.includes_activity(index, longpole_trace::ActivityId(row)));
-    let rows = super::rows::of_rows(index.trace(), steps, &calls, &call_of);
+    let rows = super::rows::of_rows(index.trace(), steps, &calls, &call_of, &[]);
     donors(steps, &rows)
 }
 
 /// The groups that know floors.
-pub(super) fn donors(steps: &StepTable, rows: &[Vec<Floored>]) -> Vec<FloorDonor> {
-    let of_group = |(group, rows): (&StepGroup, &Vec<Floored>)| {
+pub(super) fn donors(steps: &StepTable, rows: &[Vec<OfRow>]) -> Vec<FloorDonor> {
+    let of_group = |(group, rows): (&StepGroup, &Vec<OfRow>)| {
         let mut donor = FloorDonor { name: group.name.clone(), roles: HashMap::default() };
         for line in role_lines(group) {
             let first = &group.rows[line[0]];
-            let known: Floored = line.iter().map(|&row| rows[row]).sum();
+            let known: Floored = line.iter().map(|&row| rows[row].whole).sum();
             let number = occurrences(group, first.part);
             if first.role_from == RoleSource::Kernel || !known.is_known() || number == 0 {
                 continue;
@@ -91,20 +95,39 @@ pub(super) fn donors(steps: &StepTable, rows: &[Vec<Floored>]) -> Vec<FloorDonor
     steps.groups.iter().zip(rows).filter_map(of_group).collect()
 }
 
+/// Gives the rows of a line the floor that it has in each step, and what it takes above that, in proportion to their time there.
+fn share_in_steps(steps: usize, rows: &mut [OfRow], line: &[usize], floor: Ns) {
+    let mut taken = vec![Ns::ZERO; steps];
+    for in_step in line.iter().flat_map(|&row| &rows[row].steps) {
+        taken[in_step.step as usize] += in_step.taken;
+    }
+    let mut given = vec![Ns::ZERO; steps];
+    for &row in line {
+        for in_step in &mut rows[row].steps {
+            let step = in_step.step as usize;
+            let before = given[step];
+            let after = before + in_step.taken;
+            given[step] = after;
+            let share = |whole: Ns| up_to(whole, after, taken[step]) - up_to(whole, before, taken[step]);
+            *in_step = InStep { floor: share(floor), above: share((taken[step] - floor).max(Ns::ZERO)), ..*in_step };
+        }
+    }
+}
+
 /// Fills in what a group can borrow from the steps that its roles are from: first those of another trace, then those of its own. Says whose
 /// floors were taken.
-pub(super) fn borrow(group: &StepGroup, rows: &mut [Floored], lent: &[FloorDonor], own: &[FloorDonor]) -> Option<String> {
+pub(super) fn borrow(group: &StepGroup, rows: &mut [OfRow], lent: &[FloorDonor], own: &[FloorDonor]) -> Option<String> {
     let names =
         group.notes.iter().rev().filter_map(|note| if let StepNote::RolesBorrowed(borrowed) = note { Some(&borrowed.donor) } else { None });
     let donor = names.flat_map(|name| lent.iter().chain(own).filter(move |donor| donor.name == *name)).next()?;
     let mut is_used = false;
     for line in role_lines(group) {
         let first = &group.rows[line[0]];
-        if first.role_from != RoleSource::Borrowed || line.iter().any(|&row| rows[row].unknown < rows[row].taken) {
+        if first.role_from != RoleSource::Borrowed || line.iter().any(|&row| rows[row].whole.unknown < rows[row].whole.taken) {
             continue;
         }
         let Some(Some(lent)) = donor.roles.get(&(first.part.into(), first.role.clone())) else { continue };
-        let taken: Ns = line.iter().map(|&row| rows[row].taken).sum();
+        let taken: Ns = line.iter().map(|&row| rows[row].whole.taken).sum();
         let number = occurrences(group, first.part);
         let floors = lent.floors.map(|floor| times(floor, number));
         let floor = floors[0] + floors[1];
@@ -114,12 +137,14 @@ pub(super) fn borrow(group: &StepGroup, rows: &mut [Floored], lent: &[FloorDonor
         is_used = true;
         let mut before = Ns::ZERO;
         for &row in &line {
-            let row = &mut rows[row];
+            let row = &mut rows[row].whole;
             let after = before + row.taken;
             let share = |whole: Ns| up_to(whole, after, taken) - up_to(whole, before, taken);
             *row = Floored { unknown: Ns::ZERO, floors: floors.map(share), above: share(taken - floor), ..*row };
             before = after;
         }
+        let per_step = times(lent.floors[0] + lent.floors[1], layers(group, first.part));
+        share_in_steps(group.steps.len(), rows, &line, per_step);
     }
     is_used.then(|| donor.name.clone())
 }

@@ -2,12 +2,14 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
-use longpole_trace::{ActivityId, ApiCallId, DeviceId, Interval, IntervalSet, Ns};
+use longpole_trace::{ActivityId, ApiCallId, DeviceId, Interval, IntervalSet, Ns, RangeId, Trace};
 
-use super::Covered;
+use super::covered::Covered;
 use crate::idle::{IdleCause, IdlePiece, IdleWalk};
 use crate::index::TraceIndex;
+use crate::profiler_overhead::profiler_intervals;
 use crate::scope::Scope;
+use crate::step_choice::{Instance, Steps};
 use crate::steps::{FoundBy, Step, StepGroup};
 
 /// Pieces of idle time inside graph launches from which on the gap that a graph leaves between two kernels is known.
@@ -51,9 +53,33 @@ pub(super) fn is_replayable(index: &TraceIndex<'_>, group: &StepGroup) -> bool {
     group.found_by != FoundBy::GraphReplay && group.steps.len() > 1 && !group.steps.first().is_some_and(is_replayed)
 }
 
-/// The time inside the steps of a group.
-pub(super) fn extents(group: &StepGroup) -> IntervalSet {
-    IntervalSet::from_unsorted(group.steps.iter().map(|step| Interval { start: step.start, end: step.end }).collect())
+/// The steps of a group without a cold first one. As for the first page, host time decides where ranges mark the steps; elsewhere device
+/// time does.
+pub(super) fn warm<'g>(trace: &Trace, group: &'g StepGroup) -> &'g [Step] {
+    let marked: Option<Vec<Instance>> = group
+        .steps
+        .iter()
+        .map(|step| step.range.map(|range| (range, Interval::new(trace.ranges.start[range.index()], trace.ranges.dur[range.index()]))))
+        .collect();
+    let is_cold = match marked.filter(|marked| marked.windows(2).all(|two| two[0].0 != two[1].0)) {
+        Some(marked) => Steps::cold_first(&marked, &profiler_intervals(trace)).is_some(),
+        None => {
+            let no_range = RangeId::from_index(0);
+            let on_device: Vec<Instance> = group.steps.iter().map(|step| (no_range, extent(step))).collect();
+            Steps::cold_first(&on_device, &IntervalSet::default()).is_some()
+        }
+    };
+    &group.steps[usize::from(is_cold)..]
+}
+
+/// The time from the begin of a step to its end.
+pub(super) fn extent(step: &Step) -> Interval {
+    Interval { start: step.start, end: step.end }
+}
+
+/// The time inside some steps.
+pub(super) fn extents(steps: &[Step]) -> IntervalSet {
+    IntervalSet::from_unsorted(steps.iter().map(extent).collect())
 }
 
 /// Idle time that replaying removes on one device, wherever it is.

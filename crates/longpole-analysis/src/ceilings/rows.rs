@@ -5,6 +5,7 @@
 
 use longpole_trace::{Ns, Trace};
 
+use super::per_step::median;
 use super::types::CeilingKind;
 use crate::phrases::fraction;
 use crate::roofline::{CallWork, NO_CALL, Roof};
@@ -57,6 +58,47 @@ impl std::iter::Sum for Floored {
     }
 }
 
+/// What a row does in one step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct InStep {
+    /// Position of the step in its group.
+    pub(super) step: u32,
+    /// Time it takes, summed over its activities.
+    pub(super) taken: Ns,
+    /// The floor of what has one.
+    pub(super) floor: Ns,
+    /// What takes longer than its floor, by how much; what has none, whole.
+    pub(super) above: Ns,
+    /// The part of its time in which nothing else ran on the device.
+    pub(super) alone: Ns,
+}
+
+/// What is known of a row of a group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct OfRow {
+    /// Over all steps.
+    pub(super) whole: Floored,
+    /// By step, those in which it does anything, in order.
+    pub(super) steps: Vec<InStep>,
+}
+
+impl OfRow {
+    /// The floor of a step, on the median of some steps.
+    pub(super) fn floor_per_step(&self, steps: usize) -> Ns {
+        median(self.steps.iter().map(|in_step| in_step.floor).collect(), steps)
+    }
+
+    /// What a step wins with the row at its floor, on the median: in no step more than what the device does for it alone.
+    pub(super) fn win_per_step(&self, steps: usize) -> Ns {
+        median(self.steps.iter().map(|in_step| in_step.above.min(in_step.alone)).collect(), steps)
+    }
+
+    /// What a step wins without the row, on the median.
+    pub(super) fn alone_per_step(&self, steps: usize) -> Ns {
+        median(self.steps.iter().map(|in_step| in_step.alone).collect(), steps)
+    }
+}
+
 /// A part of `whole` in proportion to the part of a length up to `at`.
 pub(super) fn up_to(whole: Ns, at: Ns, length: Ns) -> Ns {
     if length <= Ns::ZERO {
@@ -66,31 +108,41 @@ pub(super) fn up_to(whole: Ns, at: Ns, length: Ns) -> Ns {
     Ns(i64::try_from(part).unwrap_or(i64::MAX))
 }
 
-/// What is known of each row of each group.
-pub(super) fn of_rows(trace: &Trace, steps: &StepTable, calls: &[CallWork], call_of: &[u32]) -> Vec<Vec<Floored>> {
-    let mut found: Vec<Vec<Floored>> = steps.groups.iter().map(|group| vec![Floored::default(); group.rows.len()]).collect();
+/// What is known of each row of each group. `alone` is the time that each activity has to itself, by row of the trace.
+pub(super) fn of_rows(trace: &Trace, steps: &StepTable, calls: &[CallWork], call_of: &[u32], alone: &[Ns]) -> Vec<Vec<OfRow>> {
+    let mut found: Vec<Vec<OfRow>> = steps.groups.iter().map(|group| vec![OfRow::default(); group.rows.len()]).collect();
     // Time of each call that was given out already.
     let mut given = vec![Ns::ZERO; calls.len()];
     for (group, rows) in steps.groups.iter().zip(&mut found) {
-        for step in &group.steps {
+        for (at, step) in (0..).zip(&group.steps) {
             for (activity, &row) in step.activities.iter().zip(&step.rows) {
-                let row = &mut rows[row as usize];
+                let OfRow { whole: row, steps } = &mut rows[row as usize];
                 let own = trace.activities.dur[activity.index()].max(Ns::ZERO);
                 row.taken += own;
+                if steps.last().is_none_or(|latest| latest.step != at) {
+                    steps.push(InStep { step: at, ..InStep::default() });
+                }
+                let Some(in_step) = steps.last_mut() else { continue };
+                in_step.taken += own;
+                in_step.alone += alone.get(activity.index()).copied().unwrap_or_default();
                 let number = call_of.get(activity.index()).copied().filter(|&call| call != NO_CALL);
                 let call = number.and_then(|number| Some((number as usize, calls.get(number as usize)?)));
                 let Some((number, call, floor, above)) =
                     call.and_then(|(at, call)| Some((at, call, call.floor_ns?, call.above_floor_ns()?)))
                 else {
                     row.unknown += own;
+                    in_step.above += own;
                     continue;
                 };
                 let before = given[number];
                 let after = before + own;
                 given[number] = after;
                 let share = |whole: Ns| up_to(whole, after, call.device_ns) - up_to(whole, before, call.device_ns);
-                row.floors[usize::from(call.roof == Some(Roof::Compute))] += share(floor);
-                row.above += share(above);
+                let (floor, above) = (share(floor), share(above));
+                row.floors[usize::from(call.roof == Some(Roof::Compute))] += floor;
+                row.above += above;
+                in_step.floor += floor;
+                in_step.above += above;
                 row.calls += u64::from(before == Ns::ZERO);
             }
         }

@@ -115,7 +115,8 @@ pub struct CeilingRow {
     pub ceiling_ns: Ns,
     /// The same as a share of the wall, 0..1, the mean over the devices it is on; absent when the wall has no length.
     pub share_of_wall: Option<f64>,
-    /// The same for each step of the group, on the mean; absent for ceilings of no group.
+    /// What a step of the group wins, the median over all steps kept, as other figures of a step are, and so no more than those; 0 if that is
+    /// nothing in most steps. Absent for ceilings of no group.
     pub per_step_ns: Option<Ns>,
     /// What it rests on, in a sentence.
     pub basis: String,
@@ -162,12 +163,13 @@ pub struct CeilingTable {
     pub wall_ns: Ns,
 }
 
-/// What a row of a group's table takes at least, and wins at most, for a step on the mean. Both add up over rows.
+/// What a row of a group's table takes at least, and wins at most, medians over the steps as its time is. Of rows that do one thing together
+/// they are added, as their times are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RowCeiling {
     /// The least time that its operator calls must take; absent unless the floors of all of them are known.
     pub floor_ns: Option<Ns>,
-    /// What they take above that.
+    /// What they take above that, no more than the time in which nothing else runs.
     pub ceiling_ns: Option<Ns>,
 }
 
@@ -176,17 +178,19 @@ pub struct RowCeiling {
 pub struct GroupCeilings {
     /// By row of the group.
     pub rows: Vec<RowCeiling>,
-    /// Largest first. They overlap: none may be added to another. Of a role that has a floor, that it were free is not listed.
+    /// Largest first, by what a step wins. They overlap: none may be added to another. Of a role that has a floor, that it were free is not listed.
     pub ceilings: Vec<CeilingRow>,
-    /// The best supported: the largest that rests on more than that something were gone; where there is none, the largest of all.
+    /// The best supported: the largest that rests on more than that something were gone; where there is none, the largest of all. Absent where
+    /// no step wins anything.
     pub best: Option<usize>,
 }
 
 impl GroupCeilings {
     /// Sorts, and finds the best.
     pub(super) fn sort(&mut self) {
-        self.ceilings.sort_by_key(|row| std::cmp::Reverse(row.ceiling_ns));
-        let supported = self.ceilings.iter().position(|row| row.kind.is_supported());
-        self.best = supported.or((!self.ceilings.is_empty()).then_some(0));
+        self.ceilings.sort_by_key(|row| std::cmp::Reverse((row.per_step_ns, row.ceiling_ns)));
+        let wins = |row: &CeilingRow| row.per_step_ns.is_some_and(|win| win > Ns::ZERO);
+        let supported = self.ceilings.iter().position(|row| wins(row) && row.kind.is_supported());
+        self.best = supported.or_else(|| self.ceilings.iter().position(wins));
     }
 }

@@ -7,7 +7,7 @@ use longpole_trace::{ActivityId, Ns};
 use super::collect::{Collector, Key};
 use super::peaks::Peaks;
 use super::table::peak_by_name;
-use super::work::{Floor, Roof, Work};
+use super::work::{Floor, Roof, UnknownWork, Work};
 use crate::index::{NodeId, TraceIndex};
 
 /// One operator call that launched device work itself.
@@ -15,8 +15,8 @@ use crate::index::{NodeId, TraceIndex};
 pub(crate) struct CallWork {
     /// Device time of all it launched, summed.
     pub(crate) device_ns: Ns,
-    /// What it has to do, if that is known.
-    pub(crate) work: Option<Work>,
+    /// What it has to do, or why that is not known.
+    pub(crate) work: Result<Work, UnknownWork>,
     /// How long that must take, if the device is known too.
     pub(crate) floor_ns: Option<Ns>,
     /// Which side of the roof that is.
@@ -42,13 +42,13 @@ pub(crate) fn call_works(index: &TraceIndex<'_>, peaks: Option<&Peaks>, holds: i
     collector.placed = Some(Vec::new());
     let mut collected = collector.run_on(holds);
     let placed = collected.placed.take().unwrap_or_default();
-    let of_group: Vec<(Option<Work>, Option<Floor>)> = collected
+    let of_group: Vec<(Result<Work, UnknownWork>, Option<Floor>)> = collected
         .groups
         .iter()
         .map(|group| {
             let kernel = group.kernel.map(|(name, _)| trace.strings.get(name));
-            let work = group.work.ok();
-            let floor = work.zip(peaks).and_then(|(work, peaks)| work.floor(peaks, peak_by_name(work, kernel)));
+            let work = group.work;
+            let floor = work.ok().zip(peaks).and_then(|(work, peaks)| work.floor(peaks, peak_by_name(work, kernel)));
             (work, floor)
         })
         .collect();

@@ -25,7 +25,8 @@ pub struct Work {
     pub bytes: u64,
     /// The most it can be, where the trace leaves it open (how many different rows an embedding looked up, ...).
     pub bytes_most: Option<u64>,
-    /// The part of the bytes that is written, where the formula tells it apart (elementwise arithmetic, copies, fills).
+    /// The part of the bytes that is written, the least where the trace leaves it open; absent where the arguments do not tell what the
+    /// operator reads from what it writes, or it is not known what else it writes.
     pub bytes_written: Option<u64>,
     /// The type the arithmetic is done on.
     pub dtype: Dtype,
@@ -170,6 +171,17 @@ impl Tally {
     pub(super) fn written(mut self, bytes: u128) -> Self {
         self.bytes_written = Some(self.bytes_written.unwrap_or_default().saturating_add(bytes));
         self.bytes(bytes)
+    }
+
+    /// Says that a part of the bytes counted already, as those of an argument, is written.
+    pub(super) fn of_which_written(mut self, bytes: u128) -> Self {
+        self.bytes_written = Some(self.bytes_written.unwrap_or_default().saturating_add(bytes));
+        self
+    }
+
+    /// Bytes that are written, of which only the bounds are known.
+    pub(super) fn written_between(self, least: u128, most: u128) -> Self {
+        self.of_which_written(least).bytes_between(least, most)
     }
 
     /// Bytes of which only the bounds are known.

@@ -71,9 +71,8 @@ fn linear_layers_of_a_decode_step_by_hand() {
         let (floor, win) = of_role(decode, found, role).unwrap();
         assert!(is_near(floor, LAYERS as f64 * linear_ns(inputs, outputs)), "{role}: {floor}");
         let taken: Ns = decode.rows.iter().filter(|row| row.role == role).map(|row| row.ns_per_step).sum();
-        // Means and medians differ by little in these steps, but for one slow call.
-        let want = (taken - floor).get() as f64;
-        assert!(win <= taken && (win.get() as f64 - want).abs() < 0.1 * want, "{role}: {win}");
+        // Of several kernels the medians of their shares are added.
+        assert!(win <= taken && (win - (taken - floor)).get().abs() <= LAYERS, "{role}: {win} of {taken}, floor {floor}");
     }
     let (floor, _) = of_role(decode, found, "lm_head").unwrap();
     assert!(is_near(floor, linear_ns(1_024, 151_936)), "{floor}");
@@ -83,7 +82,7 @@ fn linear_layers_of_a_decode_step_by_hand() {
     assert_eq!(best.kind, CeilingKind::GraphReplay);
     let down = found.ceilings.iter().find(|row| matches!(&row.subject, CeilingSubject::Role { role, .. } if role == "down_proj")).unwrap();
     assert_eq!(down.kind, CeilingKind::AtMemoryFloor);
-    assert!(found.ceilings.is_sorted_by_key(|row| std::cmp::Reverse(row.ceiling_ns)));
+    assert!(found.ceilings.is_sorted_by_key(|row| std::cmp::Reverse(row.per_step_ns)));
     // No row wins more than its group has.
     let spans: Ns = decode.steps.iter().map(longpole_analysis::Step::span_ns).sum();
     assert!(found.ceilings.iter().all(|row| row.ceiling_ns > Ns::ZERO && row.ceiling_ns <= spans));

@@ -22,10 +22,10 @@ pub struct Steps<'a> {
     pub peaks: Result<&'a Peaks, &'a NoPeaks>,
 }
 
-/// A ceiling as a share of the spans of all steps of its group.
+/// What a step wins as a share of its span, both medians.
 pub(crate) fn of_span(row: &CeilingRow, group: &StepGroup) -> Option<f64> {
-    let spans: Ns = group.steps.iter().map(longpole_analysis::Step::span_ns).sum();
-    (spans > Ns::ZERO).then(|| (row.ceiling_ns.get() as f64 / spans.get() as f64).min(1.0))
+    let win = row.per_step_ns?;
+    (group.span_ns > Ns::ZERO).then(|| win.get() as f64 / group.span_ns.get() as f64)
 }
 
 /// What is changed, in words.
@@ -56,7 +56,8 @@ fn change(row: &CeilingRow, group: &StepGroup) -> String {
 /// The largest ceilings of a group: the best supported first, then the others by size.
 pub(super) fn most_to_win(group: &StepGroup, ceilings: &GroupCeilings) -> Option<[Block; 2]> {
     let best = ceilings.best?;
-    let others = (0..ceilings.ceilings.len()).filter(|&at| at != best);
+    let wins = |at: usize| ceilings.ceilings[at].per_step_ns.is_some_and(|win| win > Ns::ZERO);
+    let others = (0..ceilings.ceilings.len()).filter(|&at| at != best && wins(at));
     let said = std::iter::once(best).chain(others).take(CEILINGS_SHOWN).map(|at| {
         let row = &ceilings.ceilings[at];
         let share = of_span(row, group).map_or_else(String::new, |share| format!(" ({} % of span)", percent(share)));

@@ -111,13 +111,18 @@ fn attention(inputs: &Inputs, signature: Signature) -> Outcome {
     };
     let out = product(&[heads, queries, value_features, query.dtype.bytes()])?.checked_mul(batch).ok_or(UnknownWork::TooLarge)?;
     let tally = Tally::new(query.dtype, Engine::Tensor).flops(flops(least)?).flops_at_most(flops(most)?);
-    let mut tally = moved(tally, [query, key, value])?.bytes(out);
+    let mut tally = moved(tally, [query, key, value])?;
     if let Some(mask) = signature.mask {
         tally = moved(tally, inputs.optional_tensor(mask)?)?;
     }
     if signature.products > 2 {
         // The output and its gradient are read, the gradients of all three inputs written.
-        tally = moved(tally.bytes(out), [query, key, value])?;
+        tally = tally.bytes(out).bytes(out);
+        for input in [query, key, value] {
+            tally = tally.written(input.stored_bytes()?);
+        }
+    } else {
+        tally = tally.written(out);
     }
     tally.finish()
 }

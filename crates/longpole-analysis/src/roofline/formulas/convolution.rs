@@ -127,7 +127,7 @@ fn convolution(inputs: &Inputs, signature: Signature) -> Outcome {
     let groups = if transposed { channels.checked_div(*out_channels).unwrap_or(1).max(1) } else { 1 };
     let out_channels = if transposed { in_channels.saturating_mul(groups) } else { channels };
     let out_bytes = times(product(&out)?, u128::from(batch) * u128::from(out_channels))?.saturating_mul(u128::from(input.dtype.bytes()));
-    let mut tally = moved(Tally::new(input.dtype, Engine::Tensor).flops(flops), [input, weight])?.bytes(out_bytes);
+    let mut tally = moved(Tally::new(input.dtype, Engine::Tensor).flops(flops), [input, weight])?.written(out_bytes);
     if let Some(bias) = signature.bias {
         tally = moved(tally, inputs.optional_tensor(bias)?)?;
     }
@@ -156,10 +156,10 @@ fn backward(inputs: &Inputs) -> Outcome {
     let one = if transposed { pass(input, weight)? } else { pass(gradient, weight)? };
     let mut tally = moved(Tally::new(input.dtype, Engine::Tensor), [gradient])?;
     if of_input {
-        tally = moved(tally.flops(one), [weight])?.bytes(times(input.elements()?, u128::from(input.dtype.bytes()))?);
+        tally = moved(tally.flops(one), [weight])?.written(times(input.elements()?, u128::from(input.dtype.bytes()))?);
     }
     if of_weight {
-        tally = moved(tally.flops(one), [input])?.bytes(times(weight.elements()?, u128::from(weight.dtype.bytes()))?);
+        tally = moved(tally.flops(one), [input])?.written(times(weight.elements()?, u128::from(weight.dtype.bytes()))?);
     }
     tally.finish()
 }

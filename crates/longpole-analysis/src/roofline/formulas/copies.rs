@@ -48,7 +48,7 @@ pub(super) const TABLE: &[Formula] = &[
         let parts = inputs.list(0)?;
         let mut tally = moved(Tally::new(parts.first().ok_or(UnknownWork::UnreadableShapes)?.dtype, Engine::Vector), &parts)?;
         for part in &parts {
-            tally = tally.bytes(part.elements()?.saturating_mul(u128::from(part.dtype.bytes())));
+            tally = tally.written(part.elements()?.saturating_mul(u128::from(part.dtype.bytes())));
         }
         tally.finish()
     }),

@@ -223,7 +223,8 @@ fn pointwise(inputs: &Inputs, operands: usize, out: Out) -> Outcome {
 /// `f(out, input)`.
 fn into_given(inputs: &Inputs, flops: u128) -> Outcome {
     let out = inputs.tensor(0)?;
-    moved(Tally::new(out.dtype, Engine::Vector).flops(out.elements()?.saturating_mul(flops)), [out, inputs.tensor(1)?])?.finish()
+    let tally = moved(Tally::new(out.dtype, Engine::Vector).flops(out.elements()?.saturating_mul(flops)), [inputs.tensor(1)?])?;
+    tally.written(out.stored_bytes()?).finish()
 }
 
 /// `mse_loss(a, b, reduction)`: difference, square and sum; one number comes out, or as many as went in when there is no reduction (0).
@@ -238,7 +239,7 @@ fn squared_error(inputs: &Inputs) -> Outcome {
     };
     let bytes = |outputs: u128| outputs.saturating_mul(u128::from(dtype.bytes()));
     let tally = moved(Tally::new(dtype, Engine::Vector).flops(elements.saturating_mul(3)), [a, b])?;
-    tally.bytes_between(bytes(least), bytes(most)).finish()
+    tally.written_between(bytes(least), bytes(most)).finish()
 }
 
 /// The same operator on each tensor of a list, in place: the first list is read and written, the others are read.
@@ -248,7 +249,7 @@ fn foreach(inputs: &Inputs) -> Outcome {
     let mut tally = moved(Tally::new(dtype, Engine::Vector), &first)?;
     for tensor in &first {
         let elements = tensor.elements()?;
-        tally = tally.flops(elements).bytes(elements.saturating_mul(u128::from(dtype.bytes())));
+        tally = tally.flops(elements).written(elements.saturating_mul(u128::from(dtype.bytes())));
     }
     for at in 1..3 {
         if let Ok(others) = inputs.list(at) {

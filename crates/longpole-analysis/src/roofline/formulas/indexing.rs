@@ -43,13 +43,13 @@ fn rows(table: &Tensor, dim: i64, indices: &Tensor) -> Outcome {
     let out = looked_up.checked_mul(row).ok_or(UnknownWork::TooLarge)?;
     let tally = moved(Tally::new(table.dtype, Engine::Vector), [indices])?;
     let (least, most) = (looked_up.min(1), looked_up.min(u128::from(all)));
-    tally.bytes(bytes(table, out)).bytes_between(bytes(table, least * row), bytes(table, most.saturating_mul(row))).finish()
+    tally.written(bytes(table, out)).bytes_between(bytes(table, least * row), bytes(table, most.saturating_mul(row))).finish()
 }
 
 /// Single elements, one for each element of the index.
 fn gather(table: &Tensor, indices: &Tensor) -> Outcome {
     let looked_up = indices.elements()?;
-    let tally = moved(Tally::new(table.dtype, Engine::Vector), [indices])?.bytes(bytes(table, looked_up));
+    let tally = moved(Tally::new(table.dtype, Engine::Vector), [indices])?.written(bytes(table, looked_up));
     tally.bytes_between(bytes(table, looked_up.min(1)), bytes(table, looked_up.min(table.elements()?))).finish()
 }
 
@@ -62,6 +62,6 @@ fn scatter(inputs: &Inputs) -> Outcome {
     let count = source.map_or_else(|| index.elements(), Tensor::elements)?;
     let tally = moved(moved(Tally::new(target.dtype, Engine::Vector), [index])?, source)?;
     tally
-        .bytes_between(bytes(target, count.min(1)), bytes(target, count.saturating_mul(2)).max(bytes(target, product(&target.dims)?)))
+        .written_between(bytes(target, count.min(1)), bytes(target, count.saturating_mul(2)).max(bytes(target, product(&target.dims)?)))
         .finish()
 }

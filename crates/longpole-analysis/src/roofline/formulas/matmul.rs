@@ -74,7 +74,7 @@ fn batched(inputs: &Inputs, left: usize, right: usize, added: Option<usize>) -> 
     if let Some(added) = added {
         tally = moved(tally, [inputs.tensor(added)?])?;
     }
-    tally.bytes(times_batch(&[m, n, out.bytes()])?).finish()
+    tally.written(times_batch(&[m, n, out.bytes()])?).finish()
 }
 
 /// `y[.., n] = x[.., k] W[n, k]^T + b[n]`.
@@ -88,7 +88,7 @@ fn linear(inputs: &Inputs) -> Outcome {
     let outputs = rows.checked_mul(u128::from(n)).ok_or(UnknownWork::TooLarge)?;
     let flops = outputs.checked_mul(2 * u128::from(k)).ok_or(UnknownWork::TooLarge)?;
     let tally = moved(Tally::new(x.dtype, Engine::Tensor).flops(flops), [x, weight])?;
-    moved(tally, inputs.optional_tensor(2)?)?.bytes(outputs.saturating_mul(u128::from(x.dtype.bytes()))).finish()
+    moved(tally, inputs.optional_tensor(2)?)?.written(outputs.saturating_mul(u128::from(x.dtype.bytes()))).finish()
 }
 
 /// `_scaled_mm(a, b, scale_a, scale_b, bias, scale_result, out_dtype)`: fp8 (or packed fp4) operands, scales read once. The output's type
@@ -104,7 +104,7 @@ fn scaled(inputs: &Inputs) -> Outcome {
     }
     let outputs = product(&[m, n])?;
     match inputs.number(6).and_then(Dtype::from_scalar_type) {
-        Some(out) => tally.bytes(outputs.saturating_mul(u128::from(out.bytes()))).finish(),
-        None => tally.bytes_between(outputs, outputs.saturating_mul(4)).finish(),
+        Some(out) => tally.written(outputs.saturating_mul(u128::from(out.bytes()))).finish(),
+        None => tally.written_between(outputs, outputs.saturating_mul(4)).finish(),
     }
 }

@@ -34,17 +34,22 @@ pub(super) const TABLE: &[Formula] = &[
             "_C::rms_norm",
             "_C::rms_norm_static_fp8_quant",
             "aiter::rmsnorm",
-            "aiter::add_rmsnorm",
             "sgl_kernel::rmsnorm",
             "sgl_kernel::gemma_rmsnorm",
             "flashinfer::rmsnorm",
             "flashinfer::gemma_rmsnorm",
         ],
-        |inputs| written_out(inputs, 4, None),
+        |inputs| written_out(inputs, 4, None, None),
     ),
-    // With a residual: `(out, input, residual, weight, scale, ..)`, and `(out, input, weight, scale, .., .., residual)`.
-    entry(&["_C::fused_add_rms_norm_static_fp8_quant"], |inputs| written_out(inputs, 5, Some(2))),
-    entry(&["_C::rms_norm_dynamic_per_token_quant", "_C::rms_norm_per_block_quant"], |inputs| written_out(inputs, 5, Some(6))),
+    // What it writes besides is not told.
+    entry(&["aiter::add_rmsnorm"], |inputs| {
+        let first = inputs.tensor(0)?;
+        moved(Tally::new(first.dtype, Engine::Vector).flops(first.elements()?.saturating_mul(4)), inputs.tensors())?.finish()
+    }),
+    // With a residual: `(out, input, residual, weight, scale, ..)`, and `(out, input, weight, scale, .., .., residual)`, which makes its
+    // scale.
+    entry(&["_C::fused_add_rms_norm_static_fp8_quant"], |inputs| written_out(inputs, 5, Some(2), None)),
+    entry(&["_C::rms_norm_dynamic_per_token_quant", "_C::rms_norm_per_block_quant"], |inputs| written_out(inputs, 5, Some(6), Some(3))),
     // The sum goes back into both arguments.
     entry(
         &[
@@ -57,7 +62,7 @@ pub(super) const TABLE: &[Formula] = &[
         |inputs| {
             let (input, residual) = (inputs.tensor(0)?, inputs.tensor(1)?);
             let tally = Tally::new(input.dtype, Engine::Vector).flops(input.elements()?.saturating_mul(5));
-            moved(moved(tally, inputs.tensors())?, [input, residual])?.finish()
+            moved(tally, inputs.tensors())?.written(written(input)?).written(written(residual)?).finish()
         },
     ),
 ];
@@ -71,7 +76,7 @@ fn written(tensor: &Tensor) -> Result<u128, UnknownWork> {
 fn norm(inputs: &Inputs, flops: u128, parameters: &[usize], statistics: Option<(usize, u128)>) -> Outcome {
     let input = inputs.tensor(0)?;
     let elements = input.elements()?;
-    let mut tally = moved(Tally::new(input.dtype, Engine::Vector).flops(elements.saturating_mul(flops)), [input])?.bytes(written(input)?);
+    let mut tally = moved(Tally::new(input.dtype, Engine::Vector).flops(elements.saturating_mul(flops)), [input])?.written(written(input)?);
     for &at in parameters {
         tally = moved(tally, inputs.optional_tensor(at)?)?;
     }
@@ -80,7 +85,7 @@ fn norm(inputs: &Inputs, flops: u128, parameters: &[usize], statistics: Option<(
     {
         let width: Vec<u64> = shape.iter().filter_map(|&size| u64::try_from(size).ok()).collect();
         let rows = elements.checked_div(product(&width)?).unwrap_or(0);
-        tally = tally.bytes(rows.saturating_mul(numbers).saturating_mul(u128::from(Dtype::F32.bytes())));
+        tally = tally.written(rows.saturating_mul(numbers).saturating_mul(u128::from(Dtype::F32.bytes())));
     }
     tally.finish()
 }
@@ -94,7 +99,7 @@ fn batch_norm(inputs: &Inputs) -> Outcome {
     let flops = |each: u128| elements.saturating_mul(each);
     let tally = Tally::new(input.dtype, Engine::Vector).flops(flops(if training == Some(true) { 8 } else { 4 })).flops_at_most(flops(8));
     let tally = if training == Some(false) { tally.flops_at_most(flops(4)) } else { tally };
-    let mut tally = moved(tally, [input])?.bytes(written(input)?);
+    let mut tally = moved(tally, [input])?.written(written(input)?);
     for at in 1..5 {
         tally = moved(tally, inputs.optional_tensor(at)?)?;
     }
@@ -103,13 +108,24 @@ fn batch_norm(inputs: &Inputs) -> Outcome {
 
 fn backward(gradient: &Tensor, input: &Tensor) -> Outcome {
     let tally = Tally::new(input.dtype, Engine::Vector).flops(input.elements()?.saturating_mul(16));
-    moved(tally, [gradient, input])?.bytes(written(input)?).finish()
+    moved(tally, [gradient, input])?.written(written(input)?).finish()
 }
 
-/// Every tensor is read or written once, the residual, whose sum goes back into it, both.
-fn written_out(inputs: &Inputs, flops: u128, residual: Option<usize>) -> Outcome {
+/// Every tensor is read or written once, the residual, whose sum goes back into it, both. `scale` is the position of a scale that is
+/// written. The first tensor is the output only if the second has its size; else what is written is not among the arguments.
+fn written_out(inputs: &Inputs, flops: u128, residual: Option<usize>, scale: Option<usize>) -> Outcome {
     let first = inputs.tensor(0)?;
     let tally = Tally::new(first.dtype, Engine::Vector).flops(first.elements()?.saturating_mul(flops));
     let residual = residual.map(|at| inputs.optional_tensor(at)).transpose()?.flatten();
-    moved(moved(tally, inputs.tensors())?, residual)?.finish()
+    let mut tally = moved(tally, inputs.tensors())?;
+    if inputs.tensor(1).is_ok_and(|second| second.dims == first.dims) {
+        tally = tally.of_which_written(first.stored_bytes()?);
+        if let Some(scale) = scale.map(|at| inputs.optional_tensor(at)).transpose()?.flatten() {
+            tally = tally.of_which_written(scale.stored_bytes()?);
+        }
+        if let Some(residual) = residual {
+            tally = tally.of_which_written(residual.stored_bytes()?);
+        }
+    }
+    moved(tally, residual)?.finish()
 }

@@ -167,7 +167,7 @@ pub(super) fn packed(inputs: &Inputs, signature: Signature) -> Outcome {
     let out = product(&[queries, heads, value_features])?;
     // Of 8-bit queries the output is as wide or twice as wide.
     let out = |times: u64| out.saturating_mul(u128::from(times * query.dtype.bytes()));
-    let tally = tally.bytes_between(out(1), out(if query.dtype == Dtype::F8 { 2 } else { 1 }));
+    let tally = tally.written_between(out(1), out(if query.dtype == Dtype::F8 { 2 } else { 1 }));
     if in_pages { in_pages_bytes(tally, &shape, key, value, available)? } else { moved(tally, [key, value])? }.finish()
 }
 

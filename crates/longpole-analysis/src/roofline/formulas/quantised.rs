@@ -42,16 +42,11 @@ pub(super) const TABLE: &[Formula] = &[
     // `gptq_gemm(a, packed[k / numbers in 32 bits, n], zeros, scales, order, ..)`.
     product_of(&["_C::gptq_gemm", "sgl_kernel::gptq_gemm"], |inputs| packed_weights(inputs, inputs.tensor(1)?.dim(1)?)),
     // `(out, input, scale, ..)`.
-    quantise(
-        &[
-            "_C::static_scaled_fp8_quant",
-            "_C::dynamic_scaled_fp8_quant",
-            "_C::dynamic_per_token_scaled_fp8_quant",
-            "_C::static_scaled_int8_quant",
-            "_C::dynamic_scaled_int8_quant",
-        ],
-        |inputs| once(inputs, 2, inputs.tensor(1)?),
-    ),
+    quantise(&["_C::static_scaled_fp8_quant", "_C::static_scaled_int8_quant"], |inputs| once(inputs, 2, inputs.tensor(1)?, &[0])),
+    // The same, and the scale is found and written.
+    quantise(&["_C::dynamic_scaled_fp8_quant", "_C::dynamic_per_token_scaled_fp8_quant", "_C::dynamic_scaled_int8_quant"], |inputs| {
+        once(inputs, 2, inputs.tensor(1)?, &[0, 2])
+    }),
     // `(input, out, scale, ..)`.
     quantise(
         &[
@@ -60,14 +55,22 @@ pub(super) const TABLE: &[Formula] = &[
             "sgl_kernel::sgl_per_tensor_quant_fp8",
             "sgl_kernel::sgl_per_token_quant_fp8",
         ],
-        |inputs| once(inputs, 2, inputs.tensor(0)?),
+        |inputs| once(inputs, 2, inputs.tensor(0)?, &[1, 2]),
     ),
     // `(out, gate and up, scale, ..)`: one number comes out for two.
-    quantise(&["_C::silu_and_mul_quant", "_C::silu_and_mul_per_block_quant"], |inputs| once(inputs, 3, inputs.tensor(0)?)),
+    quantise(&["_C::silu_and_mul_quant"], |inputs| once(inputs, 3, inputs.tensor(0)?, &[0])),
+    quantise(&["_C::silu_and_mul_per_block_quant"], |inputs| once(inputs, 3, inputs.tensor(0)?, &[0, 2])),
 ];
 
-fn once(inputs: &Inputs, flops: u128, counted: &Tensor) -> Outcome {
-    moved(Tally::new(counted.dtype, Engine::Vector).flops(counted.elements()?.saturating_mul(flops)), inputs.tensors())?.finish()
+/// Every tensor is read or written once, those at some positions written.
+fn once(inputs: &Inputs, flops: u128, counted: &Tensor, written: &[usize]) -> Outcome {
+    let tally = Tally::new(counted.dtype, Engine::Vector).flops(counted.elements()?.saturating_mul(flops));
+    let mut tally = moved(tally, inputs.tensors())?;
+    for &at in written {
+        let bytes = inputs.optional_tensor(at)?.map_or(Ok(0), Tensor::stored_bytes)?;
+        tally = tally.of_which_written(bytes);
+    }
+    tally.finish()
 }
 
 /// `packed` numbers in each element of both operands.
@@ -77,7 +80,8 @@ fn into_given(inputs: &Inputs, packed: u64, dtype: Dtype) -> Outcome {
     if rows != m || right.elements()? != product(&[k, n])? {
         return Err(UnknownWork::UnreadableShapes);
     }
-    moved(Tally::new(dtype, Engine::Tensor).flops(product(&[2, m, n, k, packed])?), inputs.tensors())?.finish()
+    let tally = moved(Tally::new(dtype, Engine::Tensor).flops(product(&[2, m, n, k, packed])?), inputs.tensors())?;
+    tally.of_which_written(out.stored_bytes()?).finish()
 }
 
 /// A product that makes its output, of the named type (by number), else of the type of `a`; of an 8-bit `a` then between 8 and 32 bits.
@@ -93,9 +97,9 @@ fn made(inputs: &Inputs, transposed: bool, n: u64, out_type: Option<i64>) -> Out
     let tally = moved(Tally::new(left.dtype, Engine::Tensor).flops(flops), inputs.tensors())?;
     let bytes = |each: u64| outputs.saturating_mul(u128::from(each));
     match out_type.and_then(Dtype::from_scalar_type) {
-        Some(out) => tally.bytes(bytes(out.bytes())),
-        None if left.dtype.bytes() > 1 => tally.bytes(bytes(left.dtype.bytes())),
-        None => tally.bytes_between(bytes(1), bytes(4)),
+        Some(out) => tally.written(bytes(out.bytes())),
+        None if left.dtype.bytes() > 1 => tally.written(bytes(left.dtype.bytes())),
+        None => tally.written_between(bytes(1), bytes(4)),
     }
     .finish()
 }
@@ -104,5 +108,5 @@ fn packed_weights(inputs: &Inputs, n: u64) -> Outcome {
     let left = inputs.tensor(0)?;
     let &[m, k] = left.dims.as_slice() else { return Err(UnknownWork::UnreadableShapes) };
     let tally = moved(Tally::new(left.dtype, Engine::Tensor).flops(product(&[2, m, n, k])?), inputs.tensors())?;
-    tally.bytes(product(&[m, n, left.dtype.bytes()])?).finish()
+    tally.written(product(&[m, n, left.dtype.bytes()])?).finish()
 }

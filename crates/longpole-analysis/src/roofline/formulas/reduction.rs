@@ -59,7 +59,7 @@ pub(super) const TABLE: &[Formula] = &[
         let (gradient, input) = (inputs.tensor(0)?, inputs.tensor(1)?);
         let tally = moved(Tally::new(input.dtype, Engine::Vector).flops(gradient.elements()?), [gradient])?;
         let tally = moved(tally, inputs.optional_tensor(7)?)?;
-        tally.bytes(input.elements()?.saturating_mul(u128::from(input.dtype.bytes()))).finish()
+        tally.written(input.elements()?.saturating_mul(u128::from(input.dtype.bytes()))).finish()
     }),
 ];
 
@@ -86,7 +86,7 @@ fn max_pool(inputs: &Inputs) -> Outcome {
     }
     let window = u128::try_from(i128::from(kernel[0]) * i128::from(kernel[1])).map_err(|_| UnknownWork::UnreadableShapes)?;
     let tally = moved(Tally::new(input.dtype, Engine::Vector).flops(outputs.saturating_mul(window)), [input])?;
-    tally.bytes(outputs.saturating_mul(u128::from(input.dtype.bytes() + Dtype::I64.bytes()))).finish()
+    tally.written(outputs.saturating_mul(u128::from(input.dtype.bytes() + Dtype::I64.bytes()))).finish()
 }
 
 /// The least and the most elements of the output of a reduction over the dimensions that an argument lists. Without that argument, and
@@ -119,5 +119,5 @@ fn reduce(inputs: &Inputs, dims_at: usize, out_bytes: fn(Dtype) -> u64) -> Outco
 fn finish(input: &Tensor, least: u128, most: u128, out_bytes: u64) -> Outcome {
     let tally = moved(Tally::new(input.dtype, Engine::Vector).flops(input.elements()?), [input])?;
     let bytes = |outputs: u128| outputs.saturating_mul(u128::from(out_bytes));
-    tally.bytes_between(bytes(least), bytes(most)).finish()
+    tally.written_between(bytes(least), bytes(most)).finish()
 }

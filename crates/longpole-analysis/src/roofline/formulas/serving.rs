@@ -98,8 +98,14 @@ fn store_latent(inputs: &Inputs) -> Outcome {
 
 /// `topk_softmax(weights, experts, .., scores[T, experts], ..)`: a softmax over the scores (5 FLOPs each), every tensor read or written once.
 fn top_experts(inputs: &Inputs, scores: usize) -> Outcome {
-    let scores = inputs.tensor(scores)?;
-    moved(Tally::new(scores.dtype, Engine::Vector).flops(scores.elements()?.saturating_mul(5)), inputs.tensors())?.finish()
+    let read = inputs.tensor(scores)?;
+    let mut tally = moved(Tally::new(read.dtype, Engine::Vector).flops(read.elements()?.saturating_mul(5)), inputs.tensors())?;
+    // What stands before the scores is what comes out.
+    for at in 0..scores {
+        let bytes = inputs.optional_tensor(at)?.map_or(Ok(0), Tensor::stored_bytes)?;
+        tally = tally.of_which_written(bytes);
+    }
+    tally.finish()
 }
 
 /// `fused_experts(tokens[T, H], in[E, 2 I, H], out[E, H, I], weights[T, k], experts[T, k], ..)`. A map of experts (whole numbers, one
@@ -125,6 +131,7 @@ fn experts(inputs: &Inputs) -> Outcome {
     let flops = visits.checked_mul(2).and_then(|visits| visits.checked_mul(each)).ok_or(UnknownWork::TooLarge)?;
     let weights = |experts: u128| experts.min(u128::from(all)).saturating_mul(each).saturating_mul(u128::from(first.dtype.bytes()));
     let least = if count > 0 { u128::from(k) } else { 0 };
-    let tally = moved(Tally::new(first.dtype, Engine::Tensor).flops(flops), [tokens, tokens, inputs.tensor(3)?, chosen])?;
+    let tally =
+        moved(Tally::new(first.dtype, Engine::Tensor).flops(flops), [tokens, inputs.tensor(3)?, chosen])?.written(tokens.stored_bytes()?);
     tally.bytes_between(weights(least), weights(visits)).finish()
 }

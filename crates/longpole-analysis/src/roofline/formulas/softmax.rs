@@ -18,7 +18,7 @@ pub(super) const TABLE: &[Formula] = &[
         let (gradient, output) = (inputs.tensor(0)?, inputs.tensor(1)?);
         let elements = output.elements()?;
         let tally = Tally::new(output.dtype, Engine::Vector).flops(elements.saturating_mul(4));
-        moved(tally, [gradient, output])?.bytes(elements.saturating_mul(u128::from(output.dtype.bytes()))).finish()
+        moved(tally, [gradient, output])?.written(elements.saturating_mul(u128::from(output.dtype.bytes()))).finish()
     }),
 ];
 
@@ -31,5 +31,5 @@ fn forward(inputs: &Inputs) -> Outcome {
         _ => inputs.number(2).and_then(Dtype::from_scalar_type).unwrap_or(input.dtype),
     };
     let tally = Tally::new(input.dtype, Engine::Vector).flops(elements.saturating_mul(5));
-    moved(tally, [input])?.bytes(elements.saturating_mul(u128::from(out.bytes()))).finish()
+    moved(tally, [input])?.written(elements.saturating_mul(u128::from(out.bytes()))).finish()
 }

@@ -239,6 +239,50 @@ fn reductions() {
 }
 
 #[test]
+fn what_is_written_is_told_apart() {
+    let given: [(&str, &[&str], u64); 30] = [
+        ("aten::copy_", &["float[4, 8]", "bf16[4, 8]"], 128),
+        ("aten::cat", &["list[[1, 8], [2, 8]]", "=0"], 4 * 24),
+        ("aten::mul", &["bf16[8]", "float[8]"], 32),
+        ("aten::native_dropout", &["float[4, 8]", "=0.5", "=True"], 128 + 32),
+        ("aten::_foreach_add_", &["list[[2, 3], [4]]", "list[[2, 3], [4]]", "=1"], 40),
+        ("sgl_kernel::silu_and_mul", &["bf16[2, 8]", "bf16[2, 16]"], 32),
+        // 2 x 64 of 2 bytes, and two fp32 numbers for each of two rows.
+        ("aten::native_layer_norm", &["bf16[2, 64]", "=[64]", "bf16[64]", "bf16[64]", "=1e-5"], 256 + 16),
+        ("aten::native_layer_norm_backward", &["float[2, 64]", "float[2, 64]"], 512),
+        ("aten::cudnn_batch_norm", &["float[2, 4, 3]", "float[4]", "float[4]", "float[4]", "float[4]", "=False"], 96),
+        ("aten::rms_norm", &["bf16[2, 64]", "=[64]", "bf16[64]"], 256),
+        ("_C::rms_norm", &["bf16[2, 64]", "bf16[2, 64]", "bf16[64]"], 256),
+        ("_C::fused_add_rms_norm", &["bf16[2, 64]", "bf16[2, 64]", "bf16[64]"], 2 * 256),
+        ("_C::fused_add_rms_norm_static_fp8_quant", &["fp8[2, 64]", "bf16[2, 64]", "bf16[2, 64]", "bf16[64]", "float[1]"], 128 + 256),
+        ("aten::_softmax", &["fp16[4, 100]", "=-1", "=True"], 1_600),
+        ("aten::_softmax_backward_data", &["float[4, 100]", "float[4, 100]", "=-1", "=6"], 1_600),
+        ("aten::mean", &["float[1, 8, 64]", "=[-1]", "=True", "-"], 32),
+        ("aten::argmax", &["bf16[4, 1000]", "=-1", "=False"], 32),
+        ("aten::topk", &["bf16[16, 64]", "=2", "=-1", "=True", "=True"], 320),
+        ("aten::sort", &["float[8]", "=-1"], 96),
+        ("aten::cumsum", &["int[8]", "=0"], 64),
+        ("aten::max_pool2d_with_indices", &["float[1, 1, 6, 6]", "=[3, 3]", "=[2, 2]", "=[0, 0]", "=[1, 1]"], 48),
+        ("aten::mse_loss", &["float[5, 128]", "float[5, 128]", "=1"], 4),
+        // The least: the dimensions were not recorded.
+        ("aten::sum", &["float[8, 64]", "-", "-", "-"], 4),
+        ("aten::embedding", &["bf16[10, 64]", "i64[32]"], 32 * 128),
+        ("aten::gather", &["float[4, 10]", "=1", "i64[4, 2]", "=False"], 32),
+        ("aten::scatter_", &["float[4, 10]", "=1", "i64[4, 2]", "float[4, 2]"], 4),
+        ("aten::mm", &["bf16[1, 1024]", "bf16[1024, 3072]"], 6_144),
+        ("aten::scaled_dot_product_attention", &["bf16[1, 16, 8, 128]", "bf16[1, 2, 8, 128]", "bf16[1, 2, 8, 128]"], 32_768),
+        ("_C::dynamic_per_token_scaled_fp8_quant", &["fp8[2, 64]", "bf16[2, 64]", "float[2, 1]"], 128 + 8),
+        ("sgl_kernel::topk_softmax", &["float[4, 2]", "int[4, 2]", "float[4, 8]", "=True"], 64),
+    ];
+    for (operator, inputs, written) in given {
+        let work = call_with(operator, inputs, None, Some("kernel<float>")).unwrap();
+        assert_eq!(work.bytes_written, Some(written), "{operator} {inputs:?}");
+    }
+    // The output is not among the arguments: nothing says that the first one is it.
+    assert_eq!(call("aiter::rmsnorm", &["bf16[2, 64]", "bf16[64]"]).unwrap().bytes_written, None);
+}
+
+#[test]
 fn every_name_has_one_formula() {
     let mut names: Vec<&str> = TABLES.iter().copied().flatten().flat_map(|formula| formula.names).copied().collect();
     names.sort_unstable();
@@ -270,7 +314,9 @@ fn nothing_panics_on_any_operator() {
             for first in odd {
                 for second in odd {
                     let inputs = [[first, second].repeat(3), [second, first].repeat(3)].concat();
-                    let _ = call_with(&operator, &inputs, None, Some("k<float>"));
+                    if let Ok(work) = call_with(&operator, &inputs, None, Some("k<float>")) {
+                        assert!(work.bytes_written.is_none_or(|written| written <= work.bytes), "{operator} {inputs:?}");
+                    }
                     let _ = call(&operator, &inputs[..2]);
                 }
             }
