@@ -109,7 +109,9 @@ fn share_in_steps(steps: usize, rows: &mut [OfRow], line: &[usize], floor: Ns) {
             let after = before + in_step.taken;
             given[step] = after;
             let share = |whole: Ns| up_to(whole, after, taken[step]) - up_to(whole, before, taken[step]);
-            *in_step = InStep { floor: share(floor), above: share((taken[step] - floor).max(Ns::ZERO)), ..*in_step };
+            let own_floor = share(floor);
+            let above = if taken[step] > floor { in_step.taken - own_floor } else { Ns::ZERO };
+            *in_step = InStep { floor: own_floor, above, ..*in_step };
         }
     }
 }

@@ -138,7 +138,9 @@ pub(super) fn of_rows(trace: &Trace, steps: &StepTable, calls: &[CallWork], call
                 let after = before + own;
                 given[number] = after;
                 let share = |whole: Ns| up_to(whole, after, call.device_ns) - up_to(whole, before, call.device_ns);
-                let (floor, above) = (share(floor), share(above));
+                let floor = share(floor);
+                // To the nanosecond: what is not floor is above it.
+                let above = if above > Ns::ZERO { own - floor } else { Ns::ZERO };
                 row.floors[usize::from(call.roof == Some(Roof::Compute))] += floor;
                 row.above += above;
                 in_step.floor += floor;
