@@ -6,6 +6,7 @@
 //! `docs/verdicts.md`. Where no steps can be paired, totals of the whole trace stand side by side, without verdicts.
 
 mod groups;
+mod roles;
 mod samples;
 mod settings;
 #[cfg(test)]
@@ -65,8 +66,9 @@ fn step_pairs(before: &DiffSide<'_, '_>, after: &DiffSide<'_, '_>, found: &[Pair
     let mut pairs = Vec::with_capacity(found.len());
     for (number, &(from, to, matched_by)) in found.iter().enumerate() {
         let (a, b) = (&before.steps.groups[from], &after.steps.groups[to]);
-        let table_a = samples::of_group(before, a, idle_a.on(a.device), &mut families_a);
-        let table_b = samples::of_group(after, b, idle_b.on(b.device), &mut families_b);
+        let (roles_a, roles_b) = roles::names(a, before.index.trace(), b, after.index.trace());
+        let table_a = samples::of_group(before, a, &roles_a, idle_a.on(a.device), &mut families_a);
+        let table_b = samples::of_group(after, b, &roles_b, idle_b.on(b.device), &mut families_b);
         let host_share = (samples::host_share(a, &table_a), samples::host_share(b, &table_b));
         let (step, verdict) = figures(a, b, number, host_share, rows);
         merge(number, (a.steps.len(), b.steps.len()), table_a, table_b, rows);
@@ -167,6 +169,10 @@ fn whole(before: &DiffSide<'_, '_>, after: &DiffSide<'_, '_>, rows: &mut Rows) {
         };
         let totals = &triage.totals;
         put(DiffKind::Total, "wall", Some(totals.wall_ns), 1, true);
+        if !(before.has_device() && after.has_device()) {
+            // What one of them did not record has not changed.
+            return table;
+        }
         put(DiffKind::Total, "gpu_busy", totals.gpu_busy_ns, 1, false);
         put(DiffKind::Total, "gpu_idle", totals.gpu_idle_ns, 1, true);
         for row in &triage.families {
@@ -185,6 +191,17 @@ fn whole(before: &DiffSide<'_, '_>, after: &DiffSide<'_, '_>, rows: &mut Rows) {
     for key in keys {
         let (from, to) = (a.remove(&key), b.remove(&key));
         rows.add(None, key, Per::Trace, (1, 1), from.as_ref(), to.as_ref());
+    }
+}
+
+impl DiffSide<'_, '_> {
+    fn has_device(&self) -> bool {
+        self.triage.totals.gpu_busy_ns.is_some()
+    }
+
+    /// Whether what its device did is there, and whole.
+    fn shows_its_device(&self) -> bool {
+        self.has_device() && !self.is_cut
     }
 }
 
@@ -272,11 +289,12 @@ fn suspects(before: &DiffSide<'_, '_>, after: &DiffSide<'_, '_>) -> Vec<SuspectC
             .max_by(|a, b| a.share_fraction.unwrap_or(0.0).total_cmp(&b.share_fraction.unwrap_or(0.0)))
             .map(|smell| SuspectShare { share_fraction: smell.share_fraction, ceiling_ns: smell.ceiling.map(|ceiling| ceiling.win_ns) })
     };
+    let judged = (before.shows_its_device(), after.shows_its_device());
     let mut changes: Vec<SuspectChange> = Vec::new();
     for smell in before.triage.smells.iter().chain(&after.triage.smells) {
         if changes.iter().all(|change| change.code != smell.code) {
             let (from, to) = (largest(&before.triage.smells, smell.code), largest(&after.triage.smells, smell.code));
-            changes.push(SuspectChange { code: smell.code, before: from, after: to });
+            changes.push(SuspectChange { code: smell.code, before: from, after: to, judged });
         }
     }
     let share = |change: &SuspectChange| {
