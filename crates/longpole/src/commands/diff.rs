@@ -2,8 +2,8 @@
 
 use clap::Parser as _;
 use longpole_analysis::{
-    Diff, DiffKind, DiffSide, StepOptions, StepTable, TraceIndex, Triage, TriageOptions, borrow_roles, diff, role_donors, step_table,
-    triage,
+    Diff, DiffKind, DiffSide, Scope, StepOptions, StepTable, TraceIndex, Triage, TriageOptions, borrow_roles, diff, role_donors,
+    step_table, triage,
 };
 use longpole_report::views::DiffLayout;
 use longpole_report::{views, wire};
@@ -23,16 +23,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     }
     let mut session = Session::open_other(&args.common, &args.after)?;
     let before = session.read_second(&args.common.input)?;
-    let options = StepOptions { filter: None, ignore_ranges: args.ignore_ranges };
-    let mut steps_before = step_table(&before.index, &before.scope, &options);
-    let mut steps_after = step_table(&session.index, &session.scope, &options);
-    share_roles(&before.index, &mut steps_before, &session.index, &mut steps_after);
-    let first = |index: &TraceIndex<'_>, scope| triage(index, scope, &TriageOptions::default());
-    let (triage_before, triage_after): (Triage, Triage) = (first(&before.index, &before.scope), first(&session.index, &session.scope));
-    let mut result = diff(
-        &DiffSide { index: &before.index, scope: &before.scope, steps: &steps_before, triage: &triage_before },
-        &DiffSide { index: &session.index, scope: &session.scope, steps: &steps_after, triage: &triage_after },
-    );
+    let mut result = of_traces((&before.index, &before.scope), (&session.index, &session.scope), args.ignore_ranges);
     session.analysed();
     session.filter(&mut result.rows, |regex, row| row.kind == DiffKind::Step || regex.is_match(&row.key) || regex.is_match(&row.label));
     let limit = session.limit_or(HEAD);
@@ -43,6 +34,19 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
         Format::Text | Format::Markdown => session.print_blocks(&views::diff(&result, &before.header(), &layout)),
     }?;
     gate(args, &result)
+}
+
+/// Compares two traces, each in its scope.
+pub(super) fn of_traces(before: (&TraceIndex<'_>, &Scope), after: (&TraceIndex<'_>, &Scope), ignore_ranges: bool) -> Diff {
+    let options = StepOptions { filter: None, ignore_ranges };
+    let mut steps_before = step_table(before.0, before.1, &options);
+    let mut steps_after = step_table(after.0, after.1, &options);
+    share_roles(before.0, &mut steps_before, after.0, &mut steps_after);
+    let first = |(index, scope): (&TraceIndex<'_>, &Scope)| -> Triage { triage(index, scope, &TriageOptions::default()) };
+    diff(
+        &DiffSide { index: before.0, scope: before.1, steps: &steps_before, triage: &first(before) },
+        &DiffSide { index: after.0, scope: after.1, steps: &steps_after, triage: &first(after) },
+    )
 }
 
 /// What one of the two traces knows about its kernels, the other may as well: a graph replay and an eager run of one model.

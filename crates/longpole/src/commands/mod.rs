@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod check;
 mod diff;
 mod explain;
 mod families;
@@ -15,6 +16,8 @@ mod steps;
 mod triage;
 
 pub(crate) use ncu::is_report;
+pub(crate) use ops::sort_by_own_key as sort_ops;
+pub(crate) use triage::is_cut;
 
 use std::io::{self, Write as _};
 
@@ -36,6 +39,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Idle(args) => idle::run(&args.common),
         Command::Roofline(args) => roofline::run(args),
         Command::Ranks(args) => ranks::run(args),
+        Command::Check(args) => check::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Ncu(args) => ncu::run(args),
         Command::Explain(args) => explain::run(args),

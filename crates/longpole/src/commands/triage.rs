@@ -1,7 +1,7 @@
 //! `longpole triage`, which is also `longpole FILE`
 
 use longpole_analysis::{Triage, TriageOptions, triage};
-use longpole_report::{Page, printable, report_lines, triage_markdown, triage_text, wire};
+use longpole_report::{Header, Page, printable, report_lines, triage_markdown, triage_text, wire};
 
 use super::ops::{sort_key, sort_rows};
 use crate::args::{Format, TriageArgs};
@@ -20,7 +20,7 @@ pub(super) fn run(args: &TriageArgs) -> Result<(), Failure> {
     }
     let key = sort_key(args.common.sort.as_deref())?;
     let mut session = Session::open_with_arguments(&args.common)?;
-    let is_cut = session.header().trust.notes.iter().any(|note| matches!(note.code, "truncated" | "damaged_compression"));
+    let is_cut = is_cut(&session.header());
     let options = TriageOptions {
         workload: session.shown(args.workload.as_deref()),
         unprofiled_step: args.unprofiled_step_ms,
@@ -52,6 +52,11 @@ pub(super) fn run(args: &TriageArgs) -> Result<(), Failure> {
         Format::Markdown => session.print(&triage_markdown(&header, &result, trace, &page)),
         Format::Text | Format::Csv => session.print(&triage_text(&header, &result, trace, &page, &session.options)),
     }
+}
+
+/// Whether the end of the file is missing, so that nobody knows how long the device waited.
+pub(crate) fn is_cut(header: &Header<'_>) -> bool {
+    header.trust.notes.iter().any(|note| matches!(note.code, "truncated" | "damaged_compression"))
 }
 
 /// `--filter` on every list; totals and report stay those of the scope.
