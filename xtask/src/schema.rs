@@ -25,7 +25,7 @@ const COMMANDS_ON_REPORTS: [&[&str]; 6] = [
 ];
 
 /// Command lines whose output is checked on every trace. The trace and `--json --quiet` are added at the end.
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 16] = [
     &["triage"],
     &["ops"],
     &["ops", "--by", "shape"],
@@ -41,6 +41,7 @@ const COMMANDS: [&[&str]; 15] = [
     &["roofline"],
     &["ranks"],
     &["diff", "corpus/kineto/qwen3_graph.json.gz"],
+    &["check", "--budget", "corpus/budgets/sane.toml"],
 ];
 
 #[derive(clap::Args)]

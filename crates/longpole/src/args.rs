@@ -352,13 +352,13 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) common: Common,
     /// The limits
-    #[arg(long, value_name = "FILE", required_unless_present = "write_budget", conflicts_with = "write_budget", help_heading = "Budget")]
+    #[arg(long, value_name = "TOML", required_unless_present = "write_budget", conflicts_with = "write_budget", help_heading = "Budget")]
     pub(crate) budget: Option<OsString>,
     /// Propose a budget that this trace keeps, with head-room
     #[arg(long, conflicts_with_all = ["format", "github"], help_heading = "Budget")]
     pub(crate) write_budget: bool,
     /// Write the proposal to this file instead of standard output
-    #[arg(long, short, value_name = "FILE", requires = "write_budget", help_heading = "Budget")]
+    #[arg(long, short, value_name = "TOML", requires = "write_budget", conflicts_with = "budget", help_heading = "Budget")]
     pub(crate) output: Option<OsString>,
     /// Say it to GitHub as well: annotations at the lines of the budget, and the Markdown in the job's summary
     #[arg(long, help_heading = "Output")]

@@ -52,8 +52,11 @@ pub fn check(report: &CheckReport, limit: Option<usize>) -> Vec<Block> {
     let mut blocks =
         vec![Block::Heading(head.to_owned(), format!("{} · {}", report.budget, report.summary())), Block::Table(table(report, limit))];
     let worth_a_line = |limit: &&CheckedLimit| limit.verdict != CheckVerdict::Ok || limit.reason.is_some();
-    let said: Vec<String> =
-        report.limits.iter().filter(worth_a_line).map(|limit| format!("{} (line {})", limit.sentence(), limit.line)).collect();
+    let place = |limit: &CheckedLimit| {
+        let path = if limit.name == limit.path { String::new() } else { format!(": {}", limit.path) };
+        format!("{} (line {}{path})", limit.sentence(), limit.line)
+    };
+    let said: Vec<String> = report.limits.iter().filter(worth_a_line).map(place).collect();
     if !said.is_empty() || !report.notes.is_empty() {
         blocks.push(Block::Notes(said.into_iter().chain(report.notes.iter().cloned()).collect()));
     }

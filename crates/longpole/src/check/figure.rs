@@ -70,7 +70,12 @@ pub(crate) fn at_most(value: Amount, percent: i64, unit: CheckUnit) -> String {
         }
         CheckUnit::Time => written(wanted.max(1.0), &["ns", "us", "ms", "s"], 1_000.0),
         CheckUnit::Bytes => written(wanted.max(1.0), &["B", "KiB", "MiB", "GiB"], 1_024.0),
-        CheckUnit::Share => format!("\"{} %\"", (wanted * 100.0).ceil().max(1.0)),
+        // Beyond half of what is left to all of it a limit on a share says little.
+        CheckUnit::Share => {
+            let halfway = f64::midpoint(value.get(), 1.0);
+            let most = if value.get() < 1.0 { wanted.min(halfway) } else { wanted };
+            format!("\"{} %\"", (most * 100.0).ceil().max(1.0))
+        }
         CheckUnit::Percent => format!("\"{} %\"", wanted.ceil().max(1.0)),
     }
 }
@@ -159,6 +164,7 @@ mod tests {
             assert_eq!(at_most(Amount::whole(value), percent, unit), expected);
         }
         assert_eq!(at_most(Amount::nearest(0.183).unwrap(), 110, CheckUnit::Share), "\"21 %\"");
+        assert_eq!(at_most(Amount::nearest(0.84).unwrap(), 200, CheckUnit::Share), "\"92 %\"");
     }
 
     proptest! {

@@ -122,7 +122,7 @@ fn unit(figure: &Figure) -> CheckUnit {
 pub(super) fn value(figure: &Figure, documents: &mut Documents<'_>) -> Result<Result<Amount, NoFigure>, Failure> {
     let mut find = |path: &super::path::Path| -> Result<Result<Amount, NoFigure>, Failure> {
         let document = documents.get(path.document).map_err(internal)?;
-        let other = || NoFigure::Wrong(format!("the baseline holds no figures of `{}`", path.document.code()));
+        let other = || NoFigure::Wrong(format!("the document holds no figures of `{}`", path.document.code()));
         Ok(document.ok_or_else(other).and_then(|document| path.find(document)))
     };
     let found = match find(&figure.path)? {
@@ -135,7 +135,7 @@ pub(super) fn value(figure: &Figure, documents: &mut Documents<'_>) -> Result<Re
     }
     let Some(per) = &figure.per else { return Ok(Ok(found)) };
     let document = documents.get(Name::Steps).map_err(internal)?;
-    let Some(document) = document else { return Ok(Err(NoFigure::Wrong("the baseline holds no steps to divide by".to_owned()))) };
+    let Some(document) = document else { return Ok(Err(NoFigure::Wrong("the document holds no steps to divide by".to_owned()))) };
     Ok(steps(document, per).and_then(|steps| found.over(steps).ok_or_else(|| NoFigure::Missing("there are no steps".to_owned()))))
 }
 
@@ -169,8 +169,8 @@ fn judge_regression(of: &Regression, documents: &mut Documents<'_>, baseline: &m
             let (before, after) = (value(figure, &mut baseline.documents)?, value(figure, documents)?);
             let outcome = match (before, after) {
                 (Ok(before), Ok(after)) => compare_figures(of, unit(figure), before, after),
-                (Err(NoFigure::Missing(why)), _) => Outcome::missing(format!("in the baseline {why}"), of.missing_is_ok),
-                (Err(NoFigure::Wrong(why)), _) => Outcome::missing(format!("in the baseline {why}"), false),
+                (Err(NoFigure::Missing(why)), _) => Outcome::missing(format!("of the baseline: {why}"), of.missing_is_ok),
+                (Err(NoFigure::Wrong(why)), _) => Outcome::missing(format!("of the baseline: {why}"), false),
                 (_, Err(why)) => Outcome::without(why, of.missing_is_ok),
             };
             (figure.path.to_string(), outcome)

@@ -545,7 +545,8 @@ mod tests {
         fn a_name_finds_itself_whatever_is_in_it(name in any::<String>()) {
             let pattern = Pattern::new(&literal(&name));
             prop_assert!(pattern.matches(&name));
-            prop_assert!(!pattern.matches(&format!("{name}x")));
+            let longer = name.clone() + "x";
+            prop_assert!(!pattern.matches(&longer));
         }
 
         #[test]

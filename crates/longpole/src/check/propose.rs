@@ -129,8 +129,10 @@ pub(crate) fn budget(documents: &mut Documents<'_>, source: &str, scope: &ScopeS
     );
     write_scope(&mut draft.text, scope);
     let groups = groups(&mut draft)?;
+    let communicates = Idea::new("", "", "triage.totals.comm_busy_ns", 100);
+    let communicates = draft.value(&communicates)?.is_some_and(|(value, _)| value > Amount::default());
     for group in &groups {
-        of_steps(&mut draft, group)?;
+        of_steps(&mut draft, group, communicates)?;
     }
     of_device(&mut draft)?;
     of_memory(&mut draft, groups.iter().max_by_key(|group| group.count))?;
@@ -202,7 +204,7 @@ fn groups(draft: &mut Draft<'_, '_>) -> Result<Vec<Group>, Failure> {
     Ok(groups)
 }
 
-fn of_steps(draft: &mut Draft<'_, '_>, group: &Group) -> Result<(), Failure> {
+fn of_steps(draft: &mut Draft<'_, '_>, group: &Group, communicates: bool) -> Result<(), Failure> {
     let path = |key: &str| {
         let path = format!("steps.groups[name={}].{key}", literal(&group.name));
         if group.places > 1 { format!("max({path})") } else { path }
@@ -210,12 +212,16 @@ fn of_steps(draft: &mut Draft<'_, '_>, group: &Group) -> Result<(), Failure> {
     let name = |what: &str| format!("{}: {what}", group.name);
     let kernels = "Kernels of a median step. They repeat exactly: more of them means that something is no longer fused or captured.";
     draft.at_most(&Idea::new(kernels, name("kernels"), path("kernels_per_step"), COUNT))?;
-    let busy = "Device time of a median step, which hardly differs between two runs on the same device.";
-    draft.at_most(&Idea::new(busy, name("GPU busy"), path("busy_ns"), DEVICE))?;
-    let percent = if group.host_share > HOST_SHARE { HOST } else { SIZE };
+    let (busy, percent) = if communicates {
+        ("Device time of a median step. It includes communication, which waits for other ranks.", HOST)
+    } else {
+        ("Device time of a median step, which hardly differs between two runs on the same device.", DEVICE)
+    };
+    draft.at_most(&Idea::new(busy, name("GPU busy"), path("busy_ns"), percent))?;
+    let percent = if group.host_share > HOST_SHARE || communicates { HOST } else { SIZE };
     let (what, key) = if group.has_period { ("period", "period_ns") } else { ("span", "span_ns") };
     let comment = if percent == HOST {
-        "Length of a median step. It waits for its host, which the profiler slows and which differs up to twofold between two runs."
+        "Length of a median step. It waits for its host or for others, which differs up to twofold between two runs."
     } else {
         "Length of a median step, which the device decides."
     };

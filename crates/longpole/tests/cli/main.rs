@@ -3,6 +3,7 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 
+mod check;
 mod contract;
 mod diff;
 mod docs;
