@@ -198,6 +198,8 @@ pub struct CheckedLimit {
     pub name: String,
     /// Where the figure stands: `COMMAND.key...` in the document that the command prints with `--json`.
     pub path: String,
+    /// What that is divided by: another path, or `steps`.
+    pub over: Option<String>,
     /// Line of the budget, from 1.
     pub line: usize,
     /// What the figure and the limit count.
@@ -262,6 +264,13 @@ impl CheckedLimit {
         };
         let reason = self.reason.as_ref().map_or_else(String::new, |reason| format!("; {reason}"));
         format!("{}: {figure}, limit {}{reason}", self.name, limit(self.value))
+    }
+}
+
+impl CheckedLimit {
+    /// The path, and what it is divided by.
+    pub fn place(&self) -> String {
+        self.over.as_ref().map_or_else(|| self.path.clone(), |over| format!("{} over {over}", self.path))
     }
 }
 

@@ -80,9 +80,10 @@ impl<'a> Session<'a> {
         Ok(Self { index, scope, options: terminal::text_options(common), common, spec, source, trust, watch, threads, filtered_out: 0 })
     }
 
-    /// Reads a second trace, redacted like the first. What is wrong with it is said on standard error: the report is not about it.
+    /// Reads a second trace with the arguments of its operators, redacted like the first. What is wrong with it is said on standard error: the
+    /// report is not about it.
     pub(crate) fn read_beside(&self, input: &OsStr) -> Result<TraceIndex<'static>, Failure> {
-        let read = read(self.common, input, &[], self.threads, false, &mut ScopeSpec::default())?;
+        let read = read(self.common, input, &[], self.threads, true, &mut ScopeSpec::default())?;
         let Beside { index, source, trust, .. } = read.resolve(&ScopeSpec::default())?;
         if trust.grade == Grade::Partial {
             self.note_to_stderr(&format!("{}: {}: {}", source.path, trust.grade.name(), trust.grade.meaning()));

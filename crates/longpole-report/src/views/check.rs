@@ -53,7 +53,7 @@ pub fn check(report: &CheckReport, limit: Option<usize>) -> Vec<Block> {
         vec![Block::Heading(head.to_owned(), format!("{} · {}", report.budget, report.summary())), Block::Table(table(report, limit))];
     let worth_a_line = |limit: &&CheckedLimit| limit.verdict != CheckVerdict::Ok || limit.reason.is_some();
     let place = |limit: &CheckedLimit| {
-        let path = if limit.name == limit.path { String::new() } else { format!(": {}", limit.path) };
+        let path = if limit.name == limit.place() { String::new() } else { format!(": {}", limit.place()) };
         format!("{} (line {}{path})", limit.sentence(), limit.line)
     };
     let said: Vec<String> = report.limits.iter().filter(worth_a_line).map(place).collect();
@@ -68,6 +68,7 @@ pub fn check_csv(report: &CheckReport) -> Table {
     let columns = vec![
         Column::new("name", "limit", Kind::Text),
         Column::new("path", "path", Kind::Text),
+        Column::new("over", "over", Kind::Text),
         Column::new("line", "line", Kind::Count),
         Column::new("unit", "unit", Kind::Text),
         Column::new("bound", "bound", Kind::Text),
@@ -83,6 +84,7 @@ pub fn check_csv(report: &CheckReport) -> Table {
         Row::new(vec![
             Value::Text(limit.name.clone()),
             Value::Text(limit.path.clone()),
+            Value::name(limit.over.as_deref()),
             Value::Count(limit.line as u64),
             text(limit.unit.code()),
             text(limit.bound.code()),

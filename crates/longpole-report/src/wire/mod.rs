@@ -5,6 +5,7 @@
 
 mod check;
 mod diff;
+mod doctor;
 mod explain;
 mod families;
 mod harmless;
@@ -22,6 +23,7 @@ mod triage;
 
 pub use check::check;
 pub use diff::diff;
+pub use doctor::doctor;
 pub use explain::explain;
 pub use families::families;
 pub use idle::idle;
@@ -33,7 +35,7 @@ pub use ranges::ranges;
 pub use ranks::ranks;
 pub use roofline::roofline;
 pub use steps::steps;
-pub use triage::triage;
+pub use triage::{triage, triage_compared};
 
 use std::io;
 

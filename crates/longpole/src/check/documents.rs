@@ -3,9 +3,9 @@
 
 use longpole_analysis::{
     GroupBy, Scope, StepOptions, TraceIndex, TriageOptions, family_table, idle_table, kernel_table, memory_table, op_table, peaks_of,
-    range_table, rank_report, roofline, step_table, triage,
+    range_table, rank_report, roofline, step_ceilings, step_table, triage,
 };
-use longpole_report::views::{StepLayout, StepOrder};
+use longpole_report::views::{StepLayout, StepOrder, Steps};
 use longpole_report::{Header, wire};
 use serde_json::{Value, to_value};
 
@@ -126,8 +126,11 @@ fn make(name: Name, subject: &Subject<'_>) -> serde_json::Result<Value> {
         Name::Memory => to_value(wire::memory(header, &memory_table(index, scope))),
         Name::Steps => {
             let table = step_table(index, scope, &StepOptions { filter: None, ignore_ranges: false });
+            let peaks = peaks_of(trace, scope);
+            let ceilings = step_ceilings(index, scope, &table, peaks.as_ref().ok(), &[]);
+            let report = Steps { table: &table, ceilings: &ceilings, peaks: peaks.as_ref() };
             let layout = StepLayout { order: StepOrder::default(), limit: None, by_kernel: false, full_names: false };
-            to_value(wire::steps(header, &table, trace, &layout))
+            to_value(wire::steps(header, &report, trace, &layout))
         }
         Name::Idle => to_value(wire::idle(header, &idle_table(index, scope), trace)),
         Name::Roofline => {

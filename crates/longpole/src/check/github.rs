@@ -47,6 +47,7 @@ mod tests {
         let limit = CheckedLimit {
             name: "a,b: 5 %\n::error::x".to_owned(),
             path: "idle.idle_ns".to_owned(),
+            over: None,
             line: 7,
             unit: CheckUnit::Time,
             bound: CheckBound::Max,

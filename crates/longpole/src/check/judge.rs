@@ -95,14 +95,14 @@ fn judge_limit(limit: &Limit, documents: &mut Documents<'_>, out: &mut Vec<Check
             Ok(value) => Outcome::of(*value, if bound == CheckBound::Min { *value >= amount } else { *value <= amount }),
             Err(why) => Outcome::without(why.clone(), limit.missing_is_ok),
         };
-        out.push(checked(&limit.name, limit.figure.path.to_string(), limit.line, unit(&limit.figure), (bound, amount), None, outcome));
+        out.push(checked(&limit.name, place(&limit.figure), limit.line, unit(&limit.figure), (bound, amount), None, outcome));
     }
     Ok(())
 }
 
 fn checked(
     name: &str,
-    path: String,
+    (path, over): (String, Option<String>),
     line: usize,
     unit: CheckUnit,
     (bound, limit): (CheckBound, Amount),
@@ -111,7 +111,16 @@ fn checked(
 ) -> CheckedLimit {
     let Outcome { value, change, interval, verdict, ok, reason } = outcome;
     let baseline = baseline.map(str::to_owned);
-    CheckedLimit { name: name.to_owned(), path, line, unit, bound, limit, value, change, baseline, interval, verdict, ok, reason }
+    CheckedLimit { name: name.to_owned(), path, over, line, unit, bound, limit, value, change, baseline, interval, verdict, ok, reason }
+}
+
+/// The path of a figure, and what it is divided by.
+fn place(figure: &Figure) -> (String, Option<String>) {
+    let over = figure.of.as_ref().map(ToString::to_string).or_else(|| match figure.per.as_ref()? {
+        Per::Step => Some("steps".to_owned()),
+        Per::StepOf(_, name) => Some(format!("steps {name}")),
+    });
+    (figure.path.to_string(), over)
 }
 
 fn unit(figure: &Figure) -> CheckUnit {
@@ -173,14 +182,14 @@ fn judge_regression(of: &Regression, documents: &mut Documents<'_>, baseline: &m
                 (Err(NoFigure::Wrong(why)), _) => Outcome::missing(format!("of the baseline: {why}"), false),
                 (_, Err(why)) => Outcome::without(why, of.missing_is_ok),
             };
-            (figure.path.to_string(), outcome)
+            (place(figure), outcome)
         }
         Compared::Rows(rows) => {
             let outcome = match &baseline.diff {
                 Some(diff) => compare_steps(of, rows, diff),
                 None => Outcome::missing("the baseline is one document: figures of steps need a trace; use `path`".to_owned(), false),
             };
-            (rows.path.clone(), outcome)
+            ((rows.path.clone(), None), outcome)
         }
     };
     Ok(checked(&of.name, path, of.line, CheckUnit::Share, (of.bound, of.limit), Some(&of.baseline), outcome))

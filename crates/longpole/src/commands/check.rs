@@ -5,7 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use longpole_analysis::ScopeSpec;
+use longpole_analysis::{ScopeSpec, TriageOptions, triage};
 use longpole_report::{CheckReport, blocks_markdown, markdown_header, redact_string};
 use longpole_report::{views, wire};
 
@@ -96,7 +96,7 @@ fn redact(report: &mut CheckReport) {
     for limit in &mut report.limits {
         redact_string(&mut limit.name);
         redact_string(&mut limit.path);
-        limit.baseline.iter_mut().chain(&mut limit.reason).for_each(redact_string);
+        limit.over.iter_mut().chain(&mut limit.baseline).chain(&mut limit.reason).for_each(redact_string);
     }
 }
 
@@ -131,11 +131,10 @@ fn read_baseline(session: &Session<'_>, budget: &Budget, name: &str, file: &Path
     // Never freed, like the trace in it: the process ends when the command does.
     let before: &'static Beside = Box::leak(Box::new(before));
     let is_compared = |of: &budget::Regression| of.baseline == name && matches!(of.what, Compared::Rows(_));
-    let diff = budget
-        .regressions
-        .iter()
-        .any(is_compared)
-        .then(|| diff::of_traces((&before.index, &before.scope), (&session.index, &session.scope), false));
+    let diff = budget.regressions.iter().any(is_compared).then(|| {
+        let first = triage(&session.index, &session.scope, &TriageOptions::default());
+        diff::compare(session, &first, before, false)
+    });
     let subject = Subject { index: &before.index, scope: &before.scope, header: before.header() };
     Ok(Baseline { documents: Documents::of(subject), diff })
 }

@@ -1,9 +1,11 @@
 //! `longpole diff`
 
+use std::ffi::OsStr;
+
 use clap::Parser as _;
 use longpole_analysis::{
-    Diff, DiffKind, DiffSide, Scope, StepOptions, StepTable, TraceIndex, Triage, TriageOptions, borrow_roles, diff, role_donors,
-    step_table, triage,
+    Diff, DiffKind, DiffSide, StepOptions, StepTable, TraceIndex, Triage, TriageOptions, borrow_roles, diff, role_donors, step_table,
+    triage,
 };
 use longpole_report::views::DiffLayout;
 use longpole_report::{views, wire};
@@ -12,18 +14,18 @@ use longpole_stats::Verdict;
 use super::is_report;
 use crate::args::{Cli, Command, DiffArgs, Format};
 use crate::exit::Failure;
-use crate::session::Session;
+use crate::session::{Beside, Session};
 
 /// Rows of each table when the user does not say.
-const HEAD: usize = 8;
+pub(super) const HEAD: usize = 8;
 
 pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     if is_report(&args.common.input) && is_report(&args.after) {
         return compare_reports(args);
     }
     let mut session = Session::open_other(&args.common, &args.after)?;
-    let before = session.read_second(&args.common.input)?;
-    let mut result = of_traces((&before.index, &before.scope), (&session.index, &session.scope), args.ignore_ranges);
+    let first = triage(&session.index, &session.scope, &TriageOptions::default());
+    let (before, mut result) = with(&session, &first, &args.common.input, args.ignore_ranges)?;
     session.analysed();
     session.filter(&mut result.rows, |regex, row| row.kind == DiffKind::Step || regex.is_match(&row.key) || regex.is_match(&row.label));
     let limit = session.limit_or(HEAD);
@@ -36,16 +38,23 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     gate(args, &result)
 }
 
-/// Compares two traces, each in its scope.
-pub(super) fn of_traces(before: (&TraceIndex<'_>, &Scope), after: (&TraceIndex<'_>, &Scope), ignore_ranges: bool) -> Diff {
+/// Compares the trace of a session with one from before, in the same scope. `first` is the session's first report.
+pub(super) fn with(session: &Session<'_>, first: &Triage, before: &OsStr, ignore_ranges: bool) -> Result<(Beside, Diff), Failure> {
+    let before = session.read_second(before)?;
+    let result = compare(session, first, &before, ignore_ranges);
+    Ok((before, result))
+}
+
+/// The same of one that was read.
+pub(super) fn compare(session: &Session<'_>, first: &Triage, before: &Beside, ignore_ranges: bool) -> Diff {
     let options = StepOptions { filter: None, ignore_ranges };
-    let mut steps_before = step_table(before.0, before.1, &options);
-    let mut steps_after = step_table(after.0, after.1, &options);
-    share_roles(before.0, &mut steps_before, after.0, &mut steps_after);
-    let first = |(index, scope): (&TraceIndex<'_>, &Scope)| -> Triage { triage(index, scope, &TriageOptions::default()) };
+    let mut steps_before = step_table(&before.index, &before.scope, &options);
+    let mut steps_after = step_table(&session.index, &session.scope, &options);
+    share_roles(&before.index, &mut steps_before, &session.index, &mut steps_after);
+    let first_before = triage(&before.index, &before.scope, &TriageOptions::default());
     diff(
-        &DiffSide { index: before.0, scope: before.1, steps: &steps_before, triage: &first(before) },
-        &DiffSide { index: after.0, scope: after.1, steps: &steps_after, triage: &first(after) },
+        &DiffSide { index: &before.index, scope: &before.scope, steps: &steps_before, triage: &first_before },
+        &DiffSide { index: &session.index, scope: &session.scope, steps: &steps_after, triage: first },
     )
 }
 

@@ -2,6 +2,7 @@
 
 mod check;
 mod diff;
+mod doctor;
 mod explain;
 mod families;
 mod idle;
@@ -42,6 +43,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Check(args) => check::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Ncu(args) => ncu::run(args),
+        Command::Doctor(args) => doctor::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Completions { shell } => completions(*shell),
     }

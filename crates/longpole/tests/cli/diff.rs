@@ -111,3 +111,14 @@ fn rows_are_cut_filtered_and_written_as_csv() {
     assert!(kinds.contains(&"family") && kinds.contains(&"step") && !kinds.contains(&"kernel"), "{csv}");
     assert_eq!(run(&["diff", &eager]).code, Some(2), "two traces are needed");
 }
+
+#[test]
+fn the_first_page_compares_too() {
+    let (eager, graph) = (trace("qwen3_eager"), trace("qwen3_graph"));
+    let page = validate(&print(&["triage", &graph, "--compare", &eager, "--json"]));
+    assert_eq!(validate(&page["compare"].to_string()), diff("qwen3_eager", "qwen3_graph", &[]));
+    let plain: Value = validate(&print(&["triage", &graph, "--json"]));
+    assert!(plain.as_object().expect("an object").iter().all(|(key, value)| page[key] == *value));
+    let text = print(&["triage", &graph, "--compare", &eager]);
+    assert!(text.contains("Next experiment: ") && text.contains("decode_step to replay_step · FASTER"), "{text}");
+}

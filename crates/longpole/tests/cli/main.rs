@@ -7,6 +7,7 @@ mod check;
 mod contract;
 mod diff;
 mod docs;
+mod doctor;
 mod harness;
 mod hostile;
 mod importer;

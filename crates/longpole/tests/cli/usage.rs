@@ -174,6 +174,7 @@ fn help_and_completions() {
         "diff",
         "check",
         "explain",
+        "doctor",
         "completions",
     ] {
         let help = print(&[command, "--help"]);
