@@ -124,7 +124,7 @@ impl CheckUnit {
         match self {
             Self::Time => format!("{} ns", amount.get()),
             Self::Bytes => format!("{} B", amount.get()),
-            Self::Share => format!("{} %", amount.get() * 100.0),
+            Self::Share => format!("{} %", Amount(amount.0.saturating_mul(100)).get()),
             Self::Percent => format!("{} %", amount.get()),
             Self::Number => amount.get().to_string(),
         }

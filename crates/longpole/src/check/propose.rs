@@ -27,7 +27,7 @@ const DEVICE: i64 = 105;
 const SIZE: i64 = 110;
 /// The same of what the host has a hand in.
 const HOST: i64 = 200;
-/// Share of a step without device work from which the host has a hand in its length.
+/// Share of a step in which the device waits for its host from which that has a hand in its length.
 const HOST_SHARE: f64 = 0.1;
 /// The least share of busy time that a limit is worth: percent.
 const LEAST_BUSY: f64 = 5.0;
@@ -45,7 +45,7 @@ struct Idea<'t> {
     comment: &'t str,
     name: String,
     path: String,
-    of: Option<&'static str>,
+    of: Option<String>,
     per_step: Option<&'t str>,
     percent: i64,
 }
@@ -81,7 +81,7 @@ impl Draft<'_, '_> {
     fn value(&mut self, idea: &Idea<'_>) -> Result<Option<(Amount, CheckUnit)>, Failure> {
         let parse = |text: &str| text.parse().ok();
         let Some(path) = parse(&idea.path) else { return Ok(None) };
-        let of = idea.of.and_then(parse);
+        let of = idea.of.as_deref().and_then(parse);
         let per = idea.per_step.map(|name| Per::StepOf(super::path::Pattern::new(&literal(name)), name.to_owned()));
         let figure = Figure { path, of, per };
         let unit = if figure.of.is_some() { CheckUnit::Share } else { figure.path.unit() };
@@ -104,7 +104,7 @@ impl Draft<'_, '_> {
         };
         line("name", &quoted(&idea.name));
         line("path", &quoted(&idea.path));
-        if let Some(of) = idea.of {
+        if let Some(of) = &idea.of {
             line("of", &quoted(of));
         }
         if let Some(step) = idea.per_step {
@@ -175,6 +175,7 @@ struct Group {
     places: usize,
     count: u64,
     busy_ns: i64,
+    /// Share of a step without device work.
     host_share: f64,
     has_period: bool,
 }
@@ -218,7 +219,12 @@ fn of_steps(draft: &mut Draft<'_, '_>, group: &Group, communicates: bool) -> Res
         ("Device time of a median step, which hardly differs between two runs on the same device.", DEVICE)
     };
     draft.at_most(&Idea::new(busy, name("GPU busy"), path("busy_ns"), percent))?;
-    let percent = if group.host_share > HOST_SHARE || communicates { HOST } else { SIZE };
+    // How long nothing was queued is known of ranges; of other steps, only how long the device was idle.
+    let by_range = |key: &str| format!("sum(idle.by_range[name={}].{key})", literal(&group.name));
+    let queue = Idea::new("", "", by_range("empty_queue_ns"), 100);
+    let empty = draft.value(&Idea { of: Some(by_range("span_ns")), ..queue })?;
+    let host_share = empty.map_or(group.host_share, |(share, _)| share.get());
+    let percent = if host_share > HOST_SHARE || communicates { HOST } else { SIZE };
     let (what, key) = if group.has_period { ("period", "period_ns") } else { ("span", "span_ns") };
     let comment = if percent == HOST {
         "Length of a median step. It waits for its host or for others, which differs up to twofold between two runs."
@@ -241,10 +247,10 @@ fn of_device(draft: &mut Draft<'_, '_>) -> Result<(), Failure> {
             draft.write(&idea, (value, unit), "max", "0");
         }
     }
-    let wall = Some("triage.totals.wall_ns");
+    let wall = Some("triage.totals.wall_ns".to_owned());
     let copies =
         Idea::new("Copies and fills with no kernel beside them, of the wall.", "exposed copies", "triage.totals.exposed_copy_ns", 150);
-    draft.at_most(&Idea { of: wall, ..copies })?;
+    draft.at_most(&Idea { of: wall.clone(), ..copies })?;
     let path = "triage.totals.exposed_comm_ns";
     let communication = Idea::new("Communication with no kernel beside it, of the wall.", "exposed communication", path, HOST);
     if draft.value(&communication)?.is_some_and(|(value, _)| value > Amount::default()) {
