@@ -94,6 +94,13 @@ impl<'a> Documents<'a> {
         Ok(Self { subject: None, made })
     }
 
+    /// Of the document that a file holds: whose it is, and the scope it was printed with.
+    pub(crate) fn printed_scope(&self) -> Option<(Name, &Value)> {
+        let name = Name::ALL.into_iter().find(|&name| self.made[name as usize].is_some())?;
+        let document = self.made[name as usize].as_ref().filter(|_| self.subject.is_none())?;
+        Some((name, &document["scope"]))
+    }
+
     /// The document of a command; `None` where only another one was printed.
     pub(crate) fn get(&mut self, name: Name) -> Result<Option<&Value>, String> {
         let slot = &mut self.made[name as usize];

@@ -74,6 +74,11 @@ pub(crate) fn judge(
     let mut named: Vec<_> = baselines.iter().collect();
     named.sort_by_key(|(name, _)| name.as_str());
     for (name, baseline) in named {
+        if let Some((document, scope)) = baseline.documents.printed_scope()
+            && documents.get(document).map_err(internal)?.is_some_and(|now| now["scope"] != *scope)
+        {
+            notes.push(format!("`{name}` was printed of another scope than this: {}", said(scope)));
+        }
         let settings = baseline.diff.iter().flat_map(|diff| &diff.settings);
         notes.extend(
             settings.map(|change| format!("not as in `{name}`: {} {}, now {}: {}", change.what, change.before, change.after, change.means)),
@@ -82,6 +87,14 @@ pub(crate) fn judge(
     let mut report = CheckReport { budget: name.to_owned(), limits, notes };
     report.sort();
     Ok(report)
+}
+
+/// A scope of a document in one line.
+fn said(scope: &Value) -> String {
+    let parts = scope.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    let parts: Vec<String> =
+        parts.map(|(key, value)| format!("{key} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))).collect();
+    if parts.is_empty() { "the whole trace".to_owned() } else { parts.join(", ") }
 }
 
 fn internal(error: String) -> Failure {

@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use longpole_analysis::{ScopeSpec, TriageOptions, triage};
-use longpole_report::{CheckReport, blocks_markdown, markdown_header, redact_string};
+use longpole_report::{CheckReport, Grade, blocks_markdown, markdown_header, redact_string};
 use longpole_report::{views, wire};
 
 use super::diff;
@@ -45,6 +45,9 @@ fn check(args: &CheckArgs, path: &OsStr) -> Result<(), Failure> {
     let subject = Subject { index: &session.index, scope: &session.scope, header: session.header() };
     let mut report = judge(&budget, &path.to_string_lossy(), &mut Documents::of(subject), &mut baselines)?;
     session.analysed();
+    if session.header().trust.grade == Grade::Partial {
+        report.notes.push("data is missing from the trace: totals are lower bounds, and a `max` that holds may not".to_owned());
+    }
     if !args.common.no_redact {
         redact(&mut report);
     }

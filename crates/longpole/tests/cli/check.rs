@@ -210,6 +210,10 @@ fn a_printed_document_is_a_baseline_too() {
     assert_eq!(code, Some(1), "single figures have no spread: the limit is the tolerance");
     let (code, row) = checked("qwen3_item", "period_ns\"\nmax_drop = \"1 %\"");
     assert_eq!((code, row["verdict"].as_str()), (Some(1), Some("BROKEN")), "{row}");
+    let scoped =
+        run(&["check", &trace("qwen3_eager"), "--budget", &budget("busy_ns\"\nmax_slower = 1"), "--range", "decode_step", "--json"]);
+    let note = validate(&scoped.stdout)["notes"][0].as_str().expect("a note").to_owned();
+    assert!(note.contains("of another scope than this: the whole trace"), "{note}");
     // Figures of another command are not in it, and figures of steps need a trace.
     let reason = |text: &str| {
         let budget =
@@ -297,6 +301,21 @@ fn what_is_wrong_with_a_budget_is_said_at_once() {
     let budget = written(directory.path(), "[[regression]]\nbaseline = \"no_such.json\"\nmax_slower = 1");
     let missing = run(&["check", graph, "--budget", &budget]);
     assert!(missing.code == Some(3) && missing.stderr.contains("no_such.json"), "{}", missing.stderr);
+}
+
+#[test]
+fn figures_of_a_cut_trace_are_lower_bounds() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let bytes = fs::read(root().join(trace("qwen3_item"))).expect("the corpus is there");
+    let path = directory.path().join("cut.json.gz");
+    fs::write(&path, &bytes[..bytes.len() / 2]).expect("written");
+    let path = path.to_str().expect("UTF-8");
+    let budget = written(directory.path(), "[[limit]]\npath = \"triage.totals.kernels\"\nmax = 1000000");
+    let checked = run(&["check", path, "--budget", &budget, "--json"]);
+    assert_eq!(checked.code, Some(0), "{}", checked.stderr);
+    let document = validate(&checked.stdout);
+    assert!(document["notes"][0].as_str().is_some_and(|note| note.contains("lower bounds")), "{document}");
+    assert_eq!(run(&["check", path, "--budget", &budget, "--strict"]).code, Some(3));
 }
 
 #[test]
