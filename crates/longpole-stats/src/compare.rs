@@ -33,6 +33,9 @@ impl Rules {
     }
 }
 
+/// Data that cannot show a smaller change than this shows none worth a number.
+const MOST_EFFECT: f64 = 10.0;
+
 /// Where a side holds zeros, this share of the larger median is added to every sample of both, so that their logarithms exist. Changes far
 /// below that share of it are then not seen, and are not worth seeing.
 const SHARE_FOR_ZERO: f64 = 0.01;
@@ -71,7 +74,8 @@ pub struct Comparison {
     pub after: i64,
     /// The second over the first, by their centres. Absent where one of them holds a time of zero or less.
     pub ratio: Option<f64>,
-    /// The interval that the true ratio lies in. Absent like the ratio, and where a side has one sample.
+    /// The interval that the true ratio lies in. Absent like the ratio, where a side has one sample, and where it reaches further than
+    /// tenfold.
     pub interval: Option<(f64, f64)>,
     /// The smallest difference that data like this can show, as a share. Absent like the interval.
     pub smallest_effect: Option<f64>,
@@ -97,7 +101,8 @@ impl Comparison {
         let limit = share.max(0.0).ln_1p();
         let (Some(ratio), Some((low, high)), Some(effect)) = (self.ratio, self.interval, self.smallest_effect) else {
             return match self.verdict {
-                // Times of zero have no ratio; that one side takes more is shown all the same, and the medians say by how much.
+                // Times of zero have no ratio, and an interval that is too wide to be given belongs to a change of more than tenfold here;
+                // that one side takes more is shown all the same, and the medians say by how much.
                 Verdict::Slower if self.after as f64 > self.before as f64 * (1.0 + share) => Excess::Beyond,
                 Verdict::Faster | Verdict::Same | Verdict::Slower => Excess::Within,
                 Verdict::Ambiguous => Excess::Unclear,
@@ -151,10 +156,11 @@ pub fn compare(before: &[i64], after: &[i64], rules: &Rules) -> Option<Compariso
     } else {
         Verdict::Ambiguous
     };
+    let shows = floor + reach <= MOST_EFFECT.ln_1p();
     Some(Comparison {
         ratio: Some(change.exp()),
-        interval: Some((low.exp(), high.exp())),
-        smallest_effect: Some((floor + reach).exp_m1()),
+        interval: shows.then(|| (low.exp(), high.exp())),
+        smallest_effect: shows.then(|| (floor + reach).exp_m1()),
         verdict,
         ..unknown
     })
@@ -207,6 +213,8 @@ mod tests {
         assert_eq!(host.slower_by(0.03), Excess::Unclear, "a host may take that much longer the next time");
         let zeros = compare(&[0, 0, 0], &[5, 5, 5], &Rules::DEVICE_TIME).unwrap();
         assert_eq!(zeros.slower_by(0.5), Excess::Beyond);
+        let wide = compare(&[1, 30, 2, 20, 5], &[900_000, 20_000_000, 500_000, 9_000_000, 1_000_000], &Rules::DEVICE_TIME).unwrap();
+        assert_eq!((wide.verdict, wide.interval, wide.slower_by(0.5)), (Verdict::Slower, None, Excess::Beyond));
     }
 
     #[test]

@@ -24,7 +24,7 @@ const MOST_BYTES: u64 = 1 << 20;
 /// Reads the file.
 pub(crate) fn read(path: &OsStr) -> Result<MeasuredPeaks, Failure> {
     let shown = path.to_string_lossy();
-    let unreadable = |error: &dyn std::fmt::Display| Failure::Usage(format!("--peaks `{shown}`: {error}"));
+    let unreadable = |error: &dyn std::fmt::Display| Failure::Input(format!("--peaks `{shown}`: {error}"));
     let mut text = String::new();
     File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text)).map_err(|error| unreadable(&error))?;
     let value: Value = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;

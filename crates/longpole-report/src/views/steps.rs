@@ -222,7 +222,9 @@ fn halves(group: &StepGroup) -> Option<String> {
         (false, true) => "; too few steps to call it drift",
         (false, false) => "",
     };
-    Some(format!("busy {} a step in the first half, {} in the second ({}){warning}", time(first), time(second), change(second, first)))
+    // Of nothing there is no share.
+    let by = if first > Ns::ZERO { format!(" ({})", change(second, first)) } else { String::new() };
+    Some(format!("busy {} a step in the first half, {} in the second{by}{warning}", time(first), time(second)))
 }
 
 fn facts(group: &StepGroup) -> Vec<(&'static str, String)> {
@@ -238,7 +240,13 @@ fn facts(group: &StepGroup) -> Vec<(&'static str, String)> {
             time(group.span_ns)
         ),
     ));
-    let between = group.gap_between_ns.map_or_else(String::new, |gap| format!("; {} between steps (period - span)", time(gap)));
+    let between = group.gap_between_ns.map_or_else(String::new, |gap| {
+        if gap < Ns::ZERO {
+            format!("; steps overlap by {}", time(Ns::ZERO - gap))
+        } else {
+            format!("; {} between steps (period - span)", time(gap))
+        }
+    });
     facts.push((
         "idle",
         format!(

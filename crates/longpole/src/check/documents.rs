@@ -9,7 +9,7 @@ use longpole_report::views::{StepLayout, StepOrder, Steps};
 use longpole_report::{Header, wire};
 use serde_json::{Value, to_value};
 
-use crate::commands::{is_cut, sort_ops};
+use crate::commands::sort_ops;
 
 /// Whose document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +69,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) index: &'a TraceIndex<'static>,
     pub(crate) scope: &'a Scope,
     pub(crate) header: Header<'a>,
+    /// Whether the last part of the file was not read.
+    pub(crate) is_cut: bool,
 }
 
 /// The documents of a trace, or the one that was printed.
@@ -113,11 +115,11 @@ impl<'a> Documents<'a> {
 
 /// A document as its command prints it when nothing is sorted, filtered or shortened.
 fn make(name: Name, subject: &Subject<'_>) -> serde_json::Result<Value> {
-    let Subject { index, scope, header } = subject;
+    let Subject { index, scope, header, is_cut } = subject;
     let trace = index.trace();
     match name {
         Name::Triage => {
-            let options = TriageOptions { is_cut: is_cut(header), ..TriageOptions::default() };
+            let options = TriageOptions { is_cut: *is_cut, ..TriageOptions::default() };
             let mut result = triage(index, scope, &options);
             sort_ops(&mut result.ops);
             to_value(wire::triage(header, &result, trace))

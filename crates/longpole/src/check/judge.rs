@@ -10,6 +10,7 @@ use super::budget::{Budget, Compared, Figure, Limit, Per, Regression, Rows};
 use super::documents::{Documents, Name};
 use super::path::{NoFigure, Pattern};
 use crate::exit::Failure;
+use crate::session::Beside;
 
 /// Names that are listed where one is not found.
 const NAMED: usize = 8;
@@ -20,6 +21,8 @@ pub(crate) struct Baseline<'a> {
     pub(crate) documents: Documents<'a>,
     /// The comparison step by step, where it is a trace and something asks for it.
     pub(crate) diff: Option<Diff>,
+    /// The trace, where it is one.
+    pub(crate) trace: Option<&'a Beside>,
 }
 
 /// Baselines by the name that the budget has for them.

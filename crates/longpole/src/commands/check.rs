@@ -42,7 +42,7 @@ fn check(args: &CheckArgs, path: &OsStr) -> Result<(), Failure> {
     }
     let mut session = Session::open_within(&args.common, within(&budget.scope, args.common.scope.spec()))?;
     let mut baselines = read_baselines(&session, &budget, Path::new(path))?;
-    let subject = Subject { index: &session.index, scope: &session.scope, header: session.header() };
+    let subject = Subject { index: &session.index, scope: &session.scope, header: session.header(), is_cut: session.is_cut() };
     let mut report = judge(&budget, &path.to_string_lossy(), &mut Documents::of(subject), &mut baselines)?;
     session.analysed();
     if session.header().trust.grade == Grade::Partial {
@@ -72,6 +72,7 @@ fn check(args: &CheckArgs, path: &OsStr) -> Result<(), Failure> {
             printed
         }
     }?;
+    baselines.values().filter_map(|baseline| baseline.trace).try_for_each(|before| session.judge(before))?;
     let failed: Vec<&str> = report.limits.iter().filter(|limit| !limit.ok).map(|limit| limit.name.as_str()).collect();
     if failed.is_empty() {
         return Ok(());
@@ -125,21 +126,19 @@ fn read_baseline(session: &Session<'_>, budget: &Budget, name: &str, file: &Path
         let mut text = Vec::new();
         File::open(file).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut text)).map_err(|error| unusable(&error))?;
         let document = serde_json::from_slice(&text).map_err(|error| unusable(&error))?;
-        return Ok(Baseline { documents: Documents::printed(document).map_err(|error| unusable(&error))?, diff: None });
+        return Ok(Baseline { documents: Documents::printed(document).map_err(|error| unusable(&error))?, diff: None, trace: None });
     }
-    let before = session.read_second(file.as_os_str()).map_err(|failure| match failure {
-        Failure::Usage(why) => Failure::Usage(format!("the baseline `{}`: {why}", file.display())),
-        other => other,
-    })?;
+    let before = session.read_second(file.as_os_str())?;
     // Never freed, like the trace in it: the process ends when the command does.
     let before: &'static Beside = Box::leak(Box::new(before));
     let is_compared = |of: &budget::Regression| of.baseline == name && matches!(of.what, Compared::Rows(_));
     let diff = budget.regressions.iter().any(is_compared).then(|| {
-        let first = triage(&session.index, &session.scope, &TriageOptions::default());
+        let options = TriageOptions { is_cut: session.is_cut(), ..TriageOptions::default() };
+        let first = triage(&session.index, &session.scope, &options);
         diff::compare(session, &first, before, false)
     });
-    let subject = Subject { index: &before.index, scope: &before.scope, header: before.header() };
-    Ok(Baseline { documents: Documents::of(subject), diff })
+    let subject = Subject { index: &before.index, scope: &before.scope, header: before.header(), is_cut: before.is_cut() };
+    Ok(Baseline { documents: Documents::of(subject), diff, trace: Some(before) })
 }
 
 /// Whether a file holds a document that a command printed.
@@ -168,7 +167,7 @@ fn summarise(session: &Session<'_>, markdown: &str) {
 fn propose(args: &CheckArgs) -> Result<(), Failure> {
     let mut session = Session::open_within(&args.common, args.common.scope.spec())?;
     let header = session.header();
-    let subject = Subject { index: &session.index, scope: &session.scope, header };
+    let subject = Subject { index: &session.index, scope: &session.scope, header, is_cut: session.is_cut() };
     let (text, limits) = propose::budget(&mut Documents::of(subject), &header.source.path, header.scope)?;
     session.analysed();
     let Some(output) = &args.output else { return session.print(&text) };

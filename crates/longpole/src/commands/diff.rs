@@ -23,8 +23,12 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     if is_report(&args.common.input) && is_report(&args.after) {
         return compare_reports(args);
     }
+    if args.common.input == "-" && args.after == "-" {
+        return Err(Failure::Usage("standard input holds one trace: only one of BEFORE and AFTER can be `-`".to_owned()));
+    }
     let mut session = Session::open_other(&args.common, &args.after)?;
-    let first = triage(&session.index, &session.scope, &TriageOptions::default());
+    let options = TriageOptions { is_cut: session.is_cut(), ..TriageOptions::default() };
+    let first = triage(&session.index, &session.scope, &options);
     let (before, mut result) = with(&session, &first, &args.common.input, args.ignore_ranges)?;
     session.analysed();
     session.filter(&mut result.rows, |regex, row| row.kind == DiffKind::Step || regex.is_match(&row.key) || regex.is_match(&row.label));
@@ -35,6 +39,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
         Format::Csv => session.print_table(views::diff_csv(&result), None),
         Format::Text | Format::Markdown => session.print_blocks(&views::diff(&result, &before.header(), &layout)),
     }?;
+    session.judge(&before)?;
     gate(args, &result)
 }
 
@@ -51,10 +56,11 @@ pub(super) fn compare(session: &Session<'_>, first: &Triage, before: &Beside, ig
     let mut steps_before = step_table(&before.index, &before.scope, &options);
     let mut steps_after = step_table(&session.index, &session.scope, &options);
     share_roles(&before.index, &mut steps_before, &session.index, &mut steps_after);
-    let first_before = triage(&before.index, &before.scope, &TriageOptions::default());
+    let options = TriageOptions { is_cut: before.is_cut(), ..TriageOptions::default() };
+    let first_before = triage(&before.index, &before.scope, &options);
     diff(
-        &DiffSide { index: &before.index, scope: &before.scope, steps: &steps_before, triage: &first_before },
-        &DiffSide { index: &session.index, scope: &session.scope, steps: &steps_after, triage: first },
+        &DiffSide { index: &before.index, scope: &before.scope, steps: &steps_before, triage: &first_before, is_cut: before.is_cut() },
+        &DiffSide { index: &session.index, scope: &session.scope, steps: &steps_after, triage: first, is_cut: session.is_cut() },
     )
 }
 

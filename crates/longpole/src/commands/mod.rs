@@ -18,7 +18,6 @@ mod triage;
 
 pub(crate) use ncu::is_report;
 pub(crate) use ops::sort_by_own_key as sort_ops;
-pub(crate) use triage::is_cut;
 
 use std::io::{self, Write as _};
 

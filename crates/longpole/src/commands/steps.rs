@@ -60,8 +60,15 @@ fn borrow(
     if donors.is_empty() {
         return Err(Failure::Input(format!("`{}` has no steps with named roles", donor.to_string_lossy())));
     }
+    let mut borrowed = 0;
     for group in &mut table.groups {
-        borrow_roles(session.index.trace(), group, &donors);
+        borrowed += usize::from(borrow_roles(session.index.trace(), group, &donors).is_some());
+    }
+    if borrowed == 0 && !table.groups.is_empty() {
+        let donor = donor.to_string_lossy();
+        session.note_to_stderr(&format!(
+            "no role is taken from `{donor}`: its kernels do not match those of these steps, or these have roles of their own"
+        ));
     }
     Ok(peaks.map_or_else(Vec::new, |peaks| floor_donors(&other, &Scope::whole(), &steps, peaks)))
 }
