@@ -204,7 +204,7 @@ impl Scope {
     }
 
     /// What [`Scope::wall`] is the length of.
-    pub(crate) fn intervals(&self, index: &TraceIndex<'_>) -> IntervalSet {
+    pub fn intervals(&self, index: &TraceIndex<'_>) -> IntervalSet {
         let window = index.trace().window.bounds();
         let whole = || IntervalSet::from_unsorted(window.map(|(start, end)| Interval { start, end }).into_iter().collect());
         self.parts.as_ref().map_or_else(whole, |parts| parts.intervals(index))

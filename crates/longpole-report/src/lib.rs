@@ -13,6 +13,7 @@
 //! To add a command, add a view, a wire module and a schema; the renderers need no change.
 
 mod blocks;
+mod chrome;
 mod csv_table;
 mod header;
 mod markdown_table;
@@ -31,6 +32,7 @@ pub mod views;
 pub mod wire;
 
 pub use blocks::{Bar, Block, Strip, blocks_markdown, blocks_text};
+pub use chrome::{ChromeError, ChromeOrigin, ChromeSummary, ChromeTrace};
 pub use csv_table::csv;
 pub use header::{Header, Source, markdown_header, text_header, text_trust};
 pub use markdown_table::markdown;

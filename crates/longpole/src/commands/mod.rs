@@ -11,6 +11,7 @@ mod ops;
 mod ranges;
 mod ranks;
 mod roofline;
+mod slice;
 mod steps;
 mod triage;
 
@@ -37,6 +38,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Roofline(args) => roofline::run(args),
         Command::Ranks(args) => ranks::run(args),
         Command::Diff(args) => diff::run(args),
+        Command::Slice(args) => slice::run(args),
         Command::Ncu(args) => ncu::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Completions { shell } => completions(*shell),
