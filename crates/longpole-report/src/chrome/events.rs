@@ -2,6 +2,7 @@
 
 use std::io;
 
+use longpole_analysis::HostRow;
 use longpole_trace::{
     ActivityId, ActivityKind, ApiCallId, Collective, CollectivePlace, Detail, LaunchConfig, MemcpyKind, MemoryPlace, Ns, StrId, SyncKind,
     ThreadId, Tid, Trace, Transfer,
@@ -49,10 +50,19 @@ impl<'w, 'a, 't> Events<'w, 'a, 't> {
         self.trace.strings.get(id)
     }
 
-    pub(super) fn range(&mut self, row: usize) -> io::Result<()> {
+    /// A host event that is not in the scope, with the times it is cut to.
+    pub(super) fn surrounding(&mut self, row: HostRow, times: Times) -> io::Result<()> {
+        match row {
+            HostRow::Range(id) => self.range(id.index(), times),
+            HostRow::Op(id) => self.op(id.index(), times),
+            HostRow::Api(id) => self.call(id.index(), times),
+        }
+    }
+
+    pub(super) fn range(&mut self, row: usize, times: Times) -> io::Result<()> {
         let ranges = &self.trace.ranges;
         let (name, place) = (self.text(ranges.name[row]), self.thread(ranges.thread[row]));
-        self.lines.complete(("user_annotation", name), place, (ranges.start[row], ranges.dur[row]), |_| {})
+        self.lines.complete(("user_annotation", name), place, times, |_| {})
     }
 
     pub(super) fn op(&mut self, row: usize, times: Times) -> io::Result<()> {
@@ -90,15 +100,16 @@ impl<'w, 'a, 't> Events<'w, 'a, 't> {
         is_json.then_some(text)
     }
 
-    pub(super) fn call(&mut self, row: usize) -> io::Result<()> {
+    pub(super) fn call(&mut self, row: usize, times: Times) -> io::Result<()> {
         let calls = &self.trace.api_calls;
         let (name, place) = (self.text(calls.name[row]), self.thread(calls.thread[row]));
         let cat = if is_driver_call(name) { "cuda_driver" } else { "cuda_runtime" };
-        self.lines.complete((cat, name), place, (calls.start[row], calls.dur[row]), |args| {
+        self.lines.complete((cat, name), place, times, |args| {
             args.optional("External id", calls.external_id(row));
             args.optional("correlation", calls.correlation(row));
         })?;
-        match calls.correlation(row).filter(|_| self.selection.index.links().has_activity(ApiCallId::from_index(row))) {
+        let launched = |row: usize| self.selection.index.links().has_activity(ApiCallId::from_index(row)) && self.selection.call(row);
+        match calls.correlation(row).filter(|_| launched(row)) {
             Some(id) => self.arrow(b's', id, place, calls.start[row]),
             None => Ok(()),
         }

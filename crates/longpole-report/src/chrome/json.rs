@@ -178,6 +178,12 @@ impl Members<'_> {
         }
     }
 
+    /// A time.
+    pub(super) fn micros(&mut self, key: &str, time: Ns) {
+        self.key(key);
+        push_micros(self.out, time);
+    }
+
     /// A string.
     pub(super) fn string(&mut self, key: &str, text: &str) {
         self.key(key);

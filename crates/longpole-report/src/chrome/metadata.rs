@@ -5,7 +5,7 @@ use std::io;
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
 use longpole_analysis::Scope;
-use longpole_trace::{Device, DeviceProperties, LaneId, RankInfo, ThreadId, Tid, Trace, Versions};
+use longpole_trace::{Device, DeviceProperties, Interval, IntervalSet, LaneId, Ns, RankInfo, ThreadId, Tid, Trace, Versions};
 
 use super::ChromeOrigin;
 use super::json::{JsonLines, Members, Place};
@@ -21,7 +21,14 @@ pub(super) fn head(lines: &mut JsonLines<'_>, selection: &Selection<'_, '_>, ori
     if !origin.part.is_empty() {
         made.push(("part", origin.part));
     }
-    members.object("longpole", |about| made.iter().for_each(|(key, text)| about.string(key, text)));
+    members.object("longpole", |about| {
+        for (key, text) in made {
+            about.string(key, text);
+        }
+        if let Some(host) = &selection.host {
+            part(about, selection, host);
+        }
+    });
     let devices = trace.devices.iter().enumerate().filter(|(id, device)| is_described(trace, selection.scope, *id, device, rank));
     members.objects("deviceProperties", devices, |members, (_, device)| device_properties(members, device));
     if let Some(info) = trace.ranks.get(rank) {
@@ -42,6 +49,28 @@ pub(super) fn head(lines: &mut JsonLines<'_>, selection: &Selection<'_, '_>, ori
     members.string("displayTimeUnit", "ms");
     members.optional("baseTimeNanoseconds", trace.base_unix_ns);
     lines.text(",\"traceEvents\":[");
+}
+
+/// What the trace is about, where it holds some of what is around as well: intervals of threads, in microseconds like all times.
+fn part(members: &mut Members<'_>, selection: &Selection<'_, '_>, host: &[IntervalSet]) {
+    let trace = selection.index.trace();
+    members.number("has_device_work", u8::from(!trace.activities.is_empty() || trace.parts.iter().any(|part| part.has_device_work)));
+    let window = trace.window.bounds().map(|(first, last)| Interval { start: first, end: last + Ns(1) });
+    let window = IntervalSet::from_unsorted(window.into_iter().collect());
+    let with_events = (0..host.len()).filter(|&thread| selection.threads[thread]);
+    let intervals = with_events.flat_map(|thread| {
+        let within = host[thread].intersection(&window);
+        within.intervals().to_vec().into_iter().map(move |interval| (&trace.threads[thread], interval))
+    });
+    members.objects("host", intervals, |members, (thread, interval)| {
+        members.number("pid", trace.processes[thread.process.index()].pid);
+        match &thread.tid {
+            Tid::Number(number) => members.number("tid", *number),
+            Tid::Text(text) => members.string("tid", text),
+        }
+        members.micros("from", interval.start);
+        members.micros("to", interval.end);
+    });
 }
 
 fn is_described(trace: &Trace, scope: &Scope, id: usize, device: &Device, rank: usize) -> bool {

@@ -15,6 +15,7 @@ mod events;
 mod json;
 mod metadata;
 mod selection;
+mod surroundings;
 
 use std::io::{self, Write};
 
@@ -74,17 +75,17 @@ impl<'a, 't> ChromeTrace<'a, 't> {
         metadata::head(&mut lines, selection, origin);
         metadata::names(&mut lines, selection)?;
         let mut events = Events::new(lines, selection, Descriptions::find(selection));
-        for row in (0..trace.ranges.len()).filter(|&row| selection.range(row)) {
-            events.range(row)?;
+        for &(row, times) in &selection.surroundings.rows {
+            events.surrounding(row, times)?;
         }
-        for (row, times) in selection.guest_ops() {
-            events.op(row, times)?;
+        for row in (0..trace.ranges.len()).filter(|&row| selection.range(row)) {
+            events.range(row, (trace.ranges.start[row], trace.ranges.dur[row]))?;
         }
         for row in (0..trace.host_ops.len()).filter(|&row| selection.op(row)) {
             events.op(row, (trace.host_ops.start[row], trace.host_ops.dur[row]))?;
         }
         for row in (0..trace.api_calls.len()).filter(|&row| selection.call(row)) {
-            events.call(row)?;
+            events.call(row, (trace.api_calls.start[row], trace.api_calls.dur[row]))?;
         }
         for row in (0..trace.memory.len()).filter(|&row| selection.memory(row)) {
             events.memory(row)?;

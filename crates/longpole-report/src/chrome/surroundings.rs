@@ -1,0 +1,157 @@
+//! Host events that are not in a scope and come along with it.
+//!
+//! - Whatever is around a kept event, or owns kept device work or a kept allocation. It began before the scope, and is cut to begin just
+//!   before it: a nanosecond for each level, so that outer events stay outer.
+//! - The calls directly inside a kept operator or range that start when the scope has ended. Self time is time less those.
+//! - One neighbour of an event whose parent has its name: an only child of that kind would become one with its parent.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use longpole_analysis::{HostRow, HostTree, NodeId, Owner};
+use longpole_trace::{ActivityId, IntervalSet, Ns, ThreadId};
+
+use super::selection::{Selection, Times};
+
+/// When kept events of a thread start, and when the last of them ends.
+#[derive(Clone, Debug)]
+pub(super) struct Kept {
+    starts: Vec<Ns>,
+    last_end: Ns,
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { starts: Vec::new(), last_end: Ns::MIN }
+    }
+}
+
+impl Kept {
+    pub(super) fn note(&mut self, start: Ns, end: Ns) {
+        self.starts.push(start);
+        self.last_end = self.last_end.max(end);
+    }
+
+    pub(super) fn sort(&mut self) {
+        self.starts.sort_unstable();
+    }
+
+    /// The part of an event that holds kept events, if there are any in it.
+    pub(super) fn cut(&self, start: Ns, end: Ns) -> Option<Times> {
+        let first = *self.starts.get(self.starts.partition_point(|&kept| kept < start))?;
+        (first < end).then(|| (first, end.min(self.last_end).max(first) - first))
+    }
+}
+
+/// Rows that come along, with the times that they are written with; outer ones first.
+#[derive(Debug, Default)]
+pub(super) struct Surroundings {
+    pub(super) rows: Vec<(HostRow, Times)>,
+}
+
+impl Surroundings {
+    pub(super) fn find(selection: &Selection<'_, '_>, host: &[IntervalSet], kept: &[Kept]) -> Self {
+        let tree = selection.index.tree();
+        let is_inside = |node: NodeId| selection.scope.includes_node(selection.index, node);
+        let mut is_around = vec![false; tree.len()];
+        let mut mark = |node: NodeId| {
+            let mut node = Some(node);
+            while let Some(outer) = node
+                && !is_around[outer.index()]
+                && !is_inside(outer)
+            {
+                is_around[outer.index()] = true;
+                node = tree.parent(outer);
+            }
+        };
+        owners_of_work(selection, &mut mark);
+        owners_of_memory(selection, &mut mark);
+        for node in tree.nodes().filter(|&node| is_inside(node)) {
+            tree.parent(node).into_iter().for_each(&mut mark);
+        }
+        let mut found = Self::default();
+        found.add_around(tree, &is_around, host, kept);
+        for node in tree.nodes() {
+            let is_directly_inside = || tree.parent(node).is_some_and(is_inside);
+            if !is_around[node.index()] && !is_inside(node) && is_directly_inside() {
+                found.rows.push((tree.row(node), tree.times(node)));
+            }
+        }
+        found.add_neighbours(tree, &is_around, is_inside);
+        found
+    }
+
+    /// What is around kept events, cut.
+    fn add_around(&mut self, tree: &HostTree<'_>, is_around: &[bool], host: &[IntervalSet], kept: &[Kept]) {
+        let around = || tree.nodes().filter(|node| is_around[node.index()]);
+        // Parents are numbered before their children.
+        let mut depths: HashMap<NodeId, i64, FixedState> = HashMap::default();
+        let mut deepest = 0;
+        for node in around() {
+            let depth = tree.parent(node).and_then(|parent| depths.get(&parent)).map_or(0, |depth| depth + 1);
+            depths.insert(node, depth);
+            deepest = deepest.max(depth);
+        }
+        for node in around() {
+            let (start, dur) = tree.times(node);
+            let (end, thread) = (start + dur, tree.thread(node).index());
+            let scope = host[thread].intervals();
+            let next = scope.get(scope.partition_point(|interval| interval.start <= start)).filter(|next| next.start < end);
+            // One that is known by its external id alone may have nothing of the scope inside.
+            let times = next.map_or((start, dur), |next| {
+                let levels = Ns(1 + deepest - depths.get(&node).copied().unwrap_or(0));
+                let cut = start.max(next.start - levels);
+                (cut, end.min(kept[thread].last_end).max(cut) - cut)
+            });
+            self.rows.push((tree.row(node), times));
+        }
+    }
+
+    /// Neighbours of events whose parents have their name and kind. They are put where their parent begins, and take no time.
+    fn add_neighbours(&mut self, tree: &HostTree<'_>, is_around: &[bool], is_inside: impl Fn(NodeId) -> bool) {
+        let times: HashMap<HostRow, Times, FixedState> = self.rows.iter().copied().collect();
+        let is_alike = |a: NodeId, b: NodeId| {
+            tree.name(a) == tree.name(b) && std::mem::discriminant(&tree.row(a)) == std::mem::discriminant(&tree.row(b))
+        };
+        for node in tree.nodes().filter(|&node| is_around[node.index()] || is_inside(node)) {
+            let Some(parent) = tree.parent(node).filter(|&parent| is_around[parent.index()] && is_alike(node, parent)) else { continue };
+            let first = NodeId(parent.0 + 1);
+            let neighbour = if first == node { NodeId(node.0 + tree.subtree(node).count() as u32) } else { first };
+            let is_neighbour = neighbour.index() < tree.len() && tree.parent(neighbour) == Some(parent);
+            let is_missing = is_neighbour && !is_inside(neighbour) && !is_around[neighbour.index()];
+            if let Some((start, _)) = times.get(&tree.row(parent)).filter(|_| is_missing) {
+                self.rows.push((tree.row(neighbour), (*start, Ns::ZERO)));
+            }
+        }
+    }
+}
+
+/// The operators that own kept device work.
+fn owners_of_work(selection: &Selection<'_, '_>, mark: &mut impl FnMut(NodeId)) {
+    let activities = &selection.index.trace().activities;
+    for row in (0..activities.len()).filter(|&row| selection.activity(row)) {
+        if let Owner::Op(node) = selection.index.links().owner(ActivityId::from_index(row)) {
+            mark(node);
+        }
+    }
+}
+
+/// The innermost events around kept allocator events, in one pass over both.
+fn owners_of_memory(selection: &Selection<'_, '_>, mark: &mut impl FnMut(NodeId)) {
+    let (memory, tree) = (&selection.index.trace().memory, selection.index.tree());
+    let mut events: Vec<(ThreadId, Ns)> =
+        (0..memory.len()).filter(|&row| selection.memory(row)).map(|row| (memory.thread[row], memory.start[row])).collect();
+    events.sort_unstable();
+    for of_thread in events.chunk_by(|a, b| a.0 == b.0) {
+        let mut coming = tree.thread_nodes(of_thread[0].0).map(|node| NodeId(node as u32)).peekable();
+        let mut open: Vec<NodeId> = Vec::new();
+        for &(_, at) in of_thread {
+            while let Some(node) = coming.next_if(|&node| tree.start(node) <= at) {
+                let parent = tree.parent(node);
+                while open.pop_if(|top| Some(*top) != parent).is_some() {}
+                open.push(node);
+            }
+            while open.pop_if(|top| tree.end(*top) < at).is_some() {}
+            open.last().copied().into_iter().for_each(&mut *mark);
+        }
+    }
+}
