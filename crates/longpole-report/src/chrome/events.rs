@@ -27,13 +27,16 @@ pub(super) struct Events<'w, 'a, 't> {
     trace: &'t Trace,
     descriptions: Descriptions,
     checked: Vec<Checked>,
+    /// What is added to external ids.
+    id_offset: u64,
     unreadable_inputs: u64,
 }
 
 impl<'w, 'a, 't> Events<'w, 'a, 't> {
     pub(super) fn new(lines: JsonLines<'w>, selection: &'a Selection<'a, 't>, descriptions: Descriptions) -> Self {
         let trace = selection.index.trace();
-        Self { lines, selection, trace, descriptions, checked: vec![Checked::NotYet; trace.strings.len()], unreadable_inputs: 0 }
+        let (checked, id_offset) = (vec![Checked::NotYet; trace.strings.len()], id_offset(selection));
+        Self { lines, selection, trace, descriptions, checked, id_offset, unreadable_inputs: 0 }
     }
 
     /// What is to be written on, and how many inputs of operators were left out because they are no JSON.
@@ -44,6 +47,10 @@ impl<'w, 'a, 't> Events<'w, 'a, 't> {
     fn thread(&self, thread: ThreadId) -> Place<'t> {
         let thread = &self.trace.threads[thread.index()];
         Place::Thread(self.trace.processes[thread.process.index()].pid, &thread.tid)
+    }
+
+    fn external_id(&self, id: Option<u64>) -> Option<u64> {
+        id.map(|id| id.wrapping_add(self.id_offset))
     }
 
     fn text(&self, id: StrId) -> &'t str {
@@ -75,9 +82,10 @@ impl<'w, 'a, 't> Events<'w, 'a, 't> {
         ]
         .map(|(key, value)| Some((key, self.readable(value?)?)));
         let collective = self.descriptions.of(self.trace, CollectivePlace::Host(ops.thread[row]), ops.start[row], row);
+        let external_id = self.external_id(ops.external_id(row));
         let (trace, name, place) = (self.trace, self.text(ops.name[row]), self.thread(ops.thread[row]));
         self.lines.complete(("cpu_op", name), place, times, |args| {
-            args.optional("External id", ops.external_id(row));
+            args.optional("External id", external_id);
             for (key, json) in inputs.into_iter().flatten() {
                 args.json(key, json);
             }
@@ -103,9 +111,10 @@ impl<'w, 'a, 't> Events<'w, 'a, 't> {
     pub(super) fn call(&mut self, row: usize, times: Times) -> io::Result<()> {
         let calls = &self.trace.api_calls;
         let (name, place) = (self.text(calls.name[row]), self.thread(calls.thread[row]));
+        let external_id = self.external_id(calls.external_id(row));
         let cat = if is_driver_call(name) { "cuda_driver" } else { "cuda_runtime" };
         self.lines.complete((cat, name), place, times, |args| {
-            args.optional("External id", calls.external_id(row));
+            args.optional("External id", external_id);
             args.optional("correlation", calls.correlation(row));
         })?;
         let launched = |row: usize| self.selection.index.links().has_activity(ApiCallId::from_index(row)) && self.selection.call(row);
@@ -138,10 +147,11 @@ impl<'w, 'a, 't> Events<'w, 'a, 't> {
             ActivityKind::Other => "device_activity",
         };
         let (name, place) = (self.text(activities.name[row]), Place::Stream(device, lane.stream));
+        let external_id = self.external_id(activities.external_id(row));
         let node = activities.graph_node(row).map(|id| trace.graph_nodes[id.index()]);
         let collective = self.descriptions.of(trace, CollectivePlace::Device(activities.lane[row]), activities.start[row], row);
         self.lines.complete((cat, name), place, (activities.start[row], activities.dur[row]), |args| {
-            args.optional("External id", activities.external_id(row));
+            args.optional("External id", external_id);
             args.number("device", device);
             args.optional("context", lane.context);
             args.number("stream", lane.stream);
@@ -216,6 +226,21 @@ impl<'w, 'a, 't> Events<'w, 'a, 't> {
         let place = Place::Thread(-1, &Tid::Number(0));
         self.lines.complete(("overhead", name), place, (overheads.start[row], overheads.dur[row]), |_| {})
     }
+}
+
+/// External ids name operators and are arbitrary. Some versions of PyTorch wrote the correlation number in their place, and a reader
+/// takes them for that when all of them are equal to it, as those of a small part of a sound trace may be by accident. Then all are
+/// moved by one.
+fn id_offset(selection: &Selection<'_, '_>) -> u64 {
+    let activities = &selection.index.trace().activities;
+    let (mut both, mut equal) = (0_u64, 0_u64);
+    for row in (0..activities.len()).filter(|&row| selection.activity(row)) {
+        if let (Some(id), Some(correlation)) = (activities.external_id(row), activities.correlation(row)) {
+            both += 1;
+            equal += u64::from(id == correlation);
+        }
+    }
+    u64::from(equal > 0 && equal >= both / 2)
 }
 
 /// `cuLaunchKernel` and its kind; the runtime's functions begin with `cuda` or `hip`.
