@@ -127,11 +127,12 @@ impl Scope {
     /// When the trace has no such range, step, device or rank, or the time window is empty; the error lists what there is.
     pub fn resolve(index: &TraceIndex<'_>, spec: &ScopeSpec) -> Result<Self, ScopeError> {
         let trace = index.trace();
-        if *spec == ScopeSpec::default() && trace.parts.is_empty() {
+        let has_parts = trace.parts.iter().any(|part| part.host.is_some());
+        if *spec == ScopeSpec::default() && !has_parts {
             return Ok(Self::whole());
         }
         let mut parts = Parts::default();
-        if !trace.parts.is_empty() {
+        if has_parts {
             parts.host = Some(find::recorded_parts(trace));
             parts.host_is_all = true;
         }

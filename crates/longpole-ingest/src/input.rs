@@ -365,7 +365,7 @@ impl<'p> Importer<'p> {
                 self.builder.shift_times_since(&facts.marks, shift - moved);
                 moved = shift;
             }
-            for (_, _, from, to) in facts.part.iter_mut().flat_map(|part| &mut part.host) {
+            for (_, _, from, to) in facts.part.iter_mut().filter_map(|part| part.host.as_mut()).flatten() {
                 *from += shift;
                 *to += shift;
             }
@@ -401,7 +401,7 @@ fn describe_rank(builder: &mut TraceBuilder, facts: &FileFacts) {
             let thread = builder.find_thread(rank_index, *pid, tid.clone())?;
             Some((thread, Interval { start: *start, end: *end }))
         };
-        let host = part.host.iter().filter_map(interval).collect();
+        let host = part.host.as_ref().map(|host| host.iter().filter_map(interval).collect());
         builder.trace_mut().parts.push(Part { rank: rank_index, host, has_device_work: part.has_device_work });
     }
     let trace = builder.trace_mut();

@@ -16,14 +16,14 @@ pub struct RankInfo {
     pub backend: Option<String>,
 }
 
-/// What a recording is about, when it was cut out of a longer one: host events that start in one of these intervals of their thread.
-/// The others are there because they are around those, or inside. All device work in the recording belongs to it.
+/// What a recording is about, when it was cut out of a longer one. All device work in it belongs to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
     /// Index into [`crate::Trace::ranks`].
     pub rank: u32,
-    /// The intervals; a thread with none has nothing but surroundings.
-    pub host: Vec<(ThreadId, Interval)>,
+    /// Host events that start in one of these intervals of their thread; the others are there because they are around those, or
+    /// inside. Absent when all belong to it.
+    pub host: Option<Vec<(ThreadId, Interval)>>,
     /// Whether the longer recording has device work.
     pub has_device_work: bool,
 }

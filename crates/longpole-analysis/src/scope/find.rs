@@ -33,7 +33,7 @@ pub(super) fn recorded_parts(trace: &Trace) -> Vec<IntervalSet> {
     let all = trace.window.bounds().map(|(first, last)| Interval { start: first, end: last + Ns(1) });
     let mut is_part = vec![false; trace.ranks.len()];
     for part in &trace.parts {
-        is_part[part.rank as usize] = true;
+        is_part[part.rank as usize] |= part.host.is_some();
     }
     let mut of_thread = vec![Vec::new(); trace.threads.len()];
     for (thread, intervals) in of_thread.iter_mut().enumerate() {
@@ -41,7 +41,7 @@ pub(super) fn recorded_parts(trace: &Trace) -> Vec<IntervalSet> {
             intervals.extend(all);
         }
     }
-    for &(thread, interval) in trace.parts.iter().flat_map(|part| &part.host) {
+    for &(thread, interval) in trace.parts.iter().filter_map(|part| part.host.as_ref()).flatten() {
         of_thread[thread.index()].push(interval);
     }
     of_thread.into_iter().map(IntervalSet::from_unsorted).collect()

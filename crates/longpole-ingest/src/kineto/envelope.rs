@@ -36,8 +36,8 @@ pub(super) struct Envelope {
 /// What is said of the part of a longer recording that this one is about; written by `longpole slice`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PartFacts {
-    /// Process, thread, begin and end of host intervals.
-    pub(crate) host: Vec<(i64, Tid, Ns, Ns)>,
+    /// Process, thread, begin and end of host intervals, if it is not about all host events.
+    pub(crate) host: Option<Vec<(i64, Tid, Ns, Ns)>>,
     /// The longer recording has device work.
     pub(crate) has_device_work: bool,
 }
@@ -261,7 +261,7 @@ fn part(raw: &[u8]) -> Option<PartFacts> {
         b"has_device_work" => has_device_work = is_on(value.raw),
         _ => {}
     });
-    Some(PartFacts { host: host?, has_device_work })
+    (host.is_some() || has_device_work).then_some(PartFacts { host, has_device_work })
 }
 
 /// The intervals that can be read; one that cannot holds nothing.

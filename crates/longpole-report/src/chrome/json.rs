@@ -306,3 +306,77 @@ fn push_unit(out: &mut Vec<u8>, unit: u16) {
     out.extend_from_slice(b"\\u");
     out.extend([12, 8, 4, 0].map(|shift| HEX[usize::from(unit >> shift & 15)]));
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn micros(time: i64) -> String {
+        let mut out = Vec::new();
+        push_micros(&mut out, Ns(time));
+        String::from_utf8(out).unwrap()
+    }
+
+    fn string(text: &str) -> String {
+        let mut out = Vec::new();
+        push_string(&mut out, text);
+        String::from_utf8(out).unwrap()
+    }
+
+    fn integer(value: i128) -> String {
+        let mut out = Vec::new();
+        push_integer(&mut out, value);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn times_have_three_decimals() {
+        for (time, text) in [
+            (0, "0.000"),
+            (1, "0.001"),
+            (-1, "-0.001"),
+            (1_712_195_495_521_716_781, "1712195495521716.781"),
+            (i64::MAX, "9223372036854775.807"),
+            (i64::MIN, "-9223372036854775.808"),
+        ] {
+            assert_eq!(micros(time), text);
+        }
+    }
+
+    #[test]
+    fn names_that_act_are_written_as_escapes() {
+        assert_eq!(string("a\"b\\c\n\t\r"), r#""a\"b\\c\n\t\r""#);
+        assert_eq!(string("\u{1b}[31m \u{9b}2J \u{202e} \u{200b}"), r#""\u001b[31m \u009b2J \u202e \u200b""#);
+        assert_eq!(string("caf\u{e9} \u{1f600} \u{e0001}"), "\"caf\u{e9} \u{1f600} \\udb40\\udc01\"");
+    }
+
+    proptest! {
+        #[test]
+        fn a_time_is_exact(time in any::<i64>()) {
+            let text = micros(time);
+            let (whole, thousandths) = text.split_once('.').unwrap();
+            prop_assert_eq!(thousandths.len(), 3);
+            let digits: i128 = format!("{whole}{thousandths}").parse().unwrap();
+            prop_assert_eq!(digits, i128::from(time));
+            prop_assert!(serde_json::from_str::<serde_json::Number>(&text).is_ok());
+        }
+
+        #[test]
+        fn a_number_is_exact(value in any::<i64>(), unsigned in any::<u64>()) {
+            prop_assert_eq!(integer(value.into()), value.to_string());
+            prop_assert_eq!(integer(unsigned.into()), unsigned.to_string());
+            prop_assert_eq!(integer(i128::from(value) * i128::from(unsigned)), (i128::from(value) * i128::from(unsigned)).to_string());
+        }
+
+        #[test]
+        fn a_name_reads_back_and_does_nothing(text in any::<String>(), odd in "[\"\\\\\u{0}-\u{1f}\u{7f}-\u{9f}\u{200b}-\u{202e}\u{2066}-\u{2069}\u{1f600}a]*") {
+            for text in [text, odd] {
+                let json = string(&text);
+                prop_assert_eq!(serde_json::from_str::<String>(&json).unwrap(), text);
+                prop_assert!(!json.contains(is_unprintable));
+            }
+        }
+    }
+}

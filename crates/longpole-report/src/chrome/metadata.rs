@@ -25,8 +25,8 @@ pub(super) fn head(lines: &mut JsonLines<'_>, selection: &Selection<'_, '_>, ori
         for (key, text) in made {
             about.string(key, text);
         }
-        if let Some(host) = &selection.host {
-            part(about, selection, host);
+        if !selection.scope.is_whole() {
+            part(about, selection);
         }
     });
     let devices = trace.devices.iter().enumerate().filter(|(id, device)| is_described(trace, selection.scope, *id, device, rank));
@@ -52,9 +52,12 @@ pub(super) fn head(lines: &mut JsonLines<'_>, selection: &Selection<'_, '_>, ori
 }
 
 /// What the trace is about, where it holds some of what is around as well: intervals of threads, in microseconds like all times.
-fn part(members: &mut Members<'_>, selection: &Selection<'_, '_>, host: &[IntervalSet]) {
+fn part(members: &mut Members<'_>, selection: &Selection<'_, '_>) {
     let trace = selection.index.trace();
-    members.number("has_device_work", u8::from(!trace.activities.is_empty() || trace.parts.iter().any(|part| part.has_device_work)));
+    if !trace.activities.is_empty() || trace.parts.iter().any(|part| part.has_device_work) {
+        members.number("has_device_work", 1);
+    }
+    let Some(host) = &selection.host else { return };
     let window = trace.window.bounds().map(|(first, last)| Interval { start: first, end: last + Ns(1) });
     let window = IntervalSet::from_unsorted(window.into_iter().collect());
     let with_events = (0..host.len()).filter(|&thread| selection.threads[thread]);

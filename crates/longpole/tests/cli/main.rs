@@ -17,6 +17,7 @@ mod readme;
 mod redaction;
 #[path = "../../../longpole-report/tests/report/schema.rs"]
 mod schema;
+mod slice;
 #[path = "../../../longpole-analysis/tests/analysis/slow_reader.rs"]
 mod slow_reader;
 mod snapshots;

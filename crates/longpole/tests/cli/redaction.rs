@@ -23,7 +23,7 @@ fn home() -> String {
 }
 
 /// A trace with secrets in all it can hold, kept and dropped alike.
-fn planted() -> String {
+pub(crate) fn planted() -> String {
     let home = home();
     let event = |cat: &str, name: &str, place: &str, ts: i64, dur: i64, args: &str| {
         format!(r#"{{"ph":"X","cat":"{cat}","name":"{name}",{place},"ts":{ts},"dur":{dur},"args":{{{args}}}}}"#)
@@ -76,7 +76,7 @@ fn planted() -> String {
     )
 }
 
-fn assert_clean(args: &[&str], run: &Run) {
+pub(crate) fn assert_clean(args: &[&str], run: &Run) {
     for (stream, text) in [("stdout", &run.stdout), ("stderr", &run.stderr)] {
         for needle in NEEDLES {
             let found = text.to_lowercase().find(&needle.to_lowercase());
