@@ -25,7 +25,7 @@ pub(super) fn head(lines: &mut JsonLines<'_>, selection: &Selection<'_, '_>, ori
         for (key, text) in made {
             about.string(key, text);
         }
-        if !selection.scope.is_whole() {
+        if !selection.scope.is_whole() || !selection.index.trace().parts.is_empty() {
             part(about, selection);
         }
     });

@@ -5,10 +5,12 @@
 //! - The calls directly inside a kept operator or range that start when the scope has ended. Self time is time less those.
 //! - One neighbour of an event whose parent has its name: an only child of that kind would become one with its parent.
 
+use std::cmp::Reverse;
+
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use longpole_analysis::{HostRow, HostTree, NodeId, Owner};
-use longpole_trace::{ActivityId, IntervalSet, Ns, ThreadId};
+use longpole_trace::{ActivityId, IntervalSet, Ns, RangeId, ThreadId, Trace};
 
 use super::selection::{Selection, Times};
 
@@ -35,10 +37,15 @@ impl Kept {
         self.starts.sort_unstable();
     }
 
+    /// The end of an event that lasts until `end`, cut behind all kept events; an empty one at the very end is still inside.
+    fn cut_end(&self, end: Ns) -> Ns {
+        end.min(self.last_end + Ns(1))
+    }
+
     /// The part of an event that holds kept events, if there are any in it.
     pub(super) fn cut(&self, start: Ns, end: Ns) -> Option<Times> {
         let first = *self.starts.get(self.starts.partition_point(|&kept| kept < start))?;
-        (first < end).then(|| (first, end.min(self.last_end).max(first) - first))
+        (first < end).then(|| (first, self.cut_end(end).max(first) - first))
     }
 }
 
@@ -69,7 +76,12 @@ impl Surroundings {
             tree.parent(node).into_iter().for_each(&mut mark);
         }
         let mut found = Self::default();
-        found.add_around(tree, &is_around, host, kept);
+        let mut around: Vec<HostRow> = tree.nodes().filter(|node| is_around[node.index()]).map(|node| tree.row(node)).collect();
+        let is_new = |&range: &RangeId| {
+            !tree.range_node(range).is_some_and(|node| is_around[node.index()] && tree.row(node) == HostRow::Range(range))
+        };
+        around.extend(ranges_around(selection).into_iter().filter(is_new).map(HostRow::Range));
+        found.add_around(selection.index.trace(), around, host, kept);
         for node in tree.nodes() {
             let is_directly_inside = || tree.parent(node).is_some_and(is_inside);
             if !is_around[node.index()] && !is_inside(node) && is_directly_inside() {
@@ -80,29 +92,28 @@ impl Surroundings {
         found
     }
 
-    /// What is around kept events, cut.
-    fn add_around(&mut self, tree: &HostTree<'_>, is_around: &[bool], host: &[IntervalSet], kept: &[Kept]) {
-        let around = || tree.nodes().filter(|node| is_around[node.index()]);
-        // Parents are numbered before their children.
-        let mut depths: HashMap<NodeId, i64, FixedState> = HashMap::default();
-        let mut deepest = 0;
-        for node in around() {
-            let depth = tree.parent(node).and_then(|parent| depths.get(&parent)).map_or(0, |depth| depth + 1);
-            depths.insert(node, depth);
-            deepest = deepest.max(depth);
-        }
-        for node in around() {
-            let (start, dur) = tree.times(node);
-            let (end, thread) = (start + dur, tree.thread(node).index());
-            let scope = host[thread].intervals();
-            let next = scope.get(scope.partition_point(|interval| interval.start <= start)).filter(|next| next.start < end);
-            // One that is known by its external id alone may have nothing of the scope inside.
-            let times = next.map_or((start, dur), |next| {
-                let levels = Ns(1 + deepest - depths.get(&node).copied().unwrap_or(0));
-                let cut = start.max(next.start - levels);
-                (cut, end.min(kept[thread].last_end).max(cut) - cut)
-            });
-            self.rows.push((tree.row(node), times));
+    /// What is around kept events, cut: of those cut at the same place, outer ones first and a nanosecond earlier each.
+    fn add_around(&mut self, trace: &Trace, mut around: Vec<HostRow>, host: &[IntervalSet], kept: &[Kept]) {
+        around.sort_by_cached_key(|&row| {
+            let (thread, start, end) = extent(trace, row);
+            (thread, start, Reverse(end), row)
+        });
+        // Where each begins to hold something of the scope. One that is known by its external id alone may hold nothing.
+        let edge = |row: HostRow| {
+            let (thread, start, end) = extent(trace, row);
+            let scope = host[thread.index()].intervals();
+            let next = scope.get(scope.partition_point(|interval| interval.start <= start));
+            (thread, next.map(|next| next.start).filter(|&next| next < end))
+        };
+        for alike in around.chunk_by(|&a, &b| edge(a) == edge(b)) {
+            for (at, &row) in alike.iter().enumerate() {
+                let ((thread, start, end), (_, edge)) = (extent(trace, row), edge(row));
+                let times = edge.map_or((start, end - start), |edge| {
+                    let cut = start.max(edge - Ns((alike.len() - at) as i64));
+                    (cut, kept[thread.index()].cut_end(end).max(cut) - cut)
+                });
+                self.rows.push((row, times));
+            }
         }
     }
 
@@ -123,6 +134,49 @@ impl Surroundings {
             }
         }
     }
+}
+
+/// The thread of a row, and when it starts and ends.
+fn extent(trace: &Trace, row: HostRow) -> (ThreadId, Ns, Ns) {
+    let (thread, start, dur) = match row {
+        HostRow::Range(id) => (trace.ranges.thread[id.index()], trace.ranges.start[id.index()], trace.ranges.dur[id.index()]),
+        HostRow::Op(id) => (trace.host_ops.thread[id.index()], trace.host_ops.start[id.index()], trace.host_ops.dur[id.index()]),
+        HostRow::Api(id) => (trace.api_calls.thread[id.index()], trace.api_calls.start[id.index()], trace.api_calls.dur[id.index()]),
+    };
+    (thread, start, start + dur.max(Ns::ZERO))
+}
+
+/// Ranges around those in the scope, as the table of ranges sees it: whatever else lies between them, and a range inside one of its
+/// name counts by itself. Only ranges with a length are around others.
+fn ranges_around(selection: &Selection<'_, '_>) -> Vec<RangeId> {
+    let trace = selection.index.trace();
+    let of = |row: u32| extent(trace, HostRow::Range(RangeId(row)));
+    let mut order: Vec<u32> = (0..trace.ranges.len() as u32).collect();
+    order.sort_by_key(|&row| {
+        let (thread, start, end) = of(row);
+        (thread, start, Reverse(end))
+    });
+    let mut parent = vec![None; order.len()];
+    let mut is_around = vec![false; order.len()];
+    let mut open: Vec<u32> = Vec::new();
+    for row in order {
+        let (thread, start, end) = of(row);
+        let holds = |outer: (ThreadId, Ns, Ns)| outer.0 == thread && outer.2 >= end && outer.2 > start;
+        while open.pop_if(|outer| !holds(of(*outer))).is_some() {}
+        parent[row as usize] = open.last().copied();
+        if end > start {
+            open.push(row);
+        }
+        let mut outer = if selection.range(row as usize) { parent[row as usize] } else { None };
+        while let Some(range) = outer
+            && !is_around[range as usize]
+            && !selection.range(range as usize)
+        {
+            is_around[range as usize] = true;
+            outer = parent[range as usize];
+        }
+    }
+    (0..is_around.len()).filter(|&row| is_around[row]).map(RangeId::from_index).collect()
 }
 
 /// The operators that own kept device work.
