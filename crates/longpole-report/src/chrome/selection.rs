@@ -66,7 +66,13 @@ impl<'a, 't> Selection<'a, 't> {
     }
 
     pub(super) fn call(&self, row: usize) -> bool {
-        self.scope.includes_call(self.trace(), ApiCallId::from_index(row))
+        let call = ApiCallId::from_index(row);
+        let includes = || self.scope.includes_call(self.trace(), call);
+        // One that is folded away belongs to its parent, but what it launched is joined to itself.
+        match self.host.as_ref().and_then(|_| self.index.tree().api_node(call)) {
+            Some(node) => self.scope.includes_node(self.index, node) || (self.index.links().has_activity(call) && includes()),
+            None => includes(),
+        }
     }
 
     pub(super) fn range(&self, row: usize) -> bool {

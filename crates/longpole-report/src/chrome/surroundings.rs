@@ -76,18 +76,17 @@ impl Surroundings {
             tree.parent(node).into_iter().for_each(&mut mark);
         }
         let mut found = Self::default();
-        let mut around: Vec<HostRow> = tree.nodes().filter(|node| is_around[node.index()]).map(|node| tree.row(node)).collect();
+        // What is directly inside a kept event keeps its times, whatever it is around.
+        let is_whole = |node: NodeId| tree.parent(node).is_some_and(is_inside);
+        let cut = tree.nodes().filter(|&node| is_around[node.index()] && !is_whole(node));
+        let mut around: Vec<HostRow> = cut.map(|node| tree.row(node)).collect();
         let is_new = |&range: &RangeId| {
             !tree.range_node(range).is_some_and(|node| is_around[node.index()] && tree.row(node) == HostRow::Range(range))
         };
         around.extend(ranges_around(selection).into_iter().filter(is_new).map(HostRow::Range));
         found.add_around(selection.index.trace(), around, host, kept);
-        for node in tree.nodes() {
-            let is_directly_inside = || tree.parent(node).is_some_and(is_inside);
-            if !is_around[node.index()] && !is_inside(node) && is_directly_inside() {
-                found.rows.push((tree.row(node), tree.times(node)));
-            }
-        }
+        let whole = tree.nodes().filter(|&node| !is_inside(node) && is_whole(node));
+        found.rows.extend(whole.map(|node| (tree.row(node), tree.times(node))));
         found.add_neighbours(tree, &is_around, is_inside);
         found
     }
@@ -179,13 +178,16 @@ fn ranges_around(selection: &Selection<'_, '_>) -> Vec<RangeId> {
     (0..is_around.len()).filter(|&row| is_around[row]).map(RangeId::from_index).collect()
 }
 
-/// The operators that own kept device work.
+/// The operators that own kept device work, and the calls that launched it.
 fn owners_of_work(selection: &Selection<'_, '_>, mark: &mut impl FnMut(NodeId)) {
     let activities = &selection.index.trace().activities;
     for row in (0..activities.len()).filter(|&row| selection.activity(row)) {
-        if let Owner::Op(node) = selection.index.links().owner(ActivityId::from_index(row)) {
+        let (links, activity) = (selection.index.links(), ActivityId::from_index(row));
+        if let Owner::Op(node) = links.owner(activity) {
             mark(node);
         }
+        let call = links.call(activity).and_then(|call| selection.index.tree().api_node(call));
+        call.into_iter().for_each(&mut *mark);
     }
 }
 

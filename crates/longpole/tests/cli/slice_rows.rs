@@ -28,8 +28,8 @@ impl Maker<'_> {
         ));
     }
 
-    /// Events one after the other between two times, and others inside them; `around` is the operator that they are in.
-    fn fill(&mut self, mut from: i64, to: i64, depth: i64, around: Option<i64>) {
+    /// Events one after the other between two times, and others inside them; `around` is the operator that they are in, and its end.
+    fn fill(&mut self, mut from: i64, to: i64, depth: i64, around: Option<(i64, i64)>) {
         let host = (100, self.thread);
         while from < to && self.events.len() < 120 {
             let start = from + self.pick(3) * self.pick(4);
@@ -44,7 +44,7 @@ impl Maker<'_> {
                 0 => self.event("user_annotation", name, host, times, ""),
                 1..=3 => {
                     self.operators += 1;
-                    inside = Some(self.operators);
+                    inside = Some((self.operators, end));
                     let (id, size) = (self.operators, self.pick(3));
                     self.event("cpu_op", name, host, times, &format!(r#""External id":{id},"Input Dims":[[{size}],[]]"#));
                 }
@@ -61,10 +61,10 @@ impl Maker<'_> {
                     self.event("cuda_runtime", name, host, times, &format!(r#""correlation":{id}"#));
                     if self.pick(4) > 0 {
                         let work = (end + self.pick(60), self.pick(9));
-                        let args = match (self.pick(8), around) {
+                        let args = match (self.pick(8), around.filter(|(_, end)| start < *end)) {
                             (0, _) => format!(r#""correlation":{}"#, id + 1_000),
                             (_, None) => format!(r#""correlation":{id}"#),
-                            (_, Some(operator)) => format!(r#""correlation":{id},"External id":{operator}"#),
+                            (_, Some((operator, _))) => format!(r#""correlation":{id},"External id":{operator}"#),
                         };
                         let args = format!(r#""device":0,"stream":7,{args}"#);
                         self.event("kernel", name, (0, 7), work, &args);
