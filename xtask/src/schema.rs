@@ -12,7 +12,12 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 /// Command lines that read no trace. `--json` is added at the end.
-const COMMANDS_ALONE: [&[&str]; 2] = [&["explain"], &["explain", "host_bound"]];
+const COMMANDS_ALONE: [&[&str]; 4] = [
+    &["explain"],
+    &["explain", "host_bound"],
+    &["doctor"],
+    &["doctor", "--captured", "crates/longpole-doctor/tests/machines/ubuntu_admin_only.machine"],
+];
 
 /// Command lines on the reports of `corpus/ncu`, from the root of the repository. `--json` is added at the end.
 const COMMANDS_ON_REPORTS: [&[&str]; 6] = [
@@ -25,7 +30,7 @@ const COMMANDS_ON_REPORTS: [&[&str]; 6] = [
 ];
 
 /// Command lines whose output is checked on every trace. The trace and `--json --quiet` are added at the end.
-const COMMANDS: [&[&str]; 15] = [
+const COMMANDS: [&[&str]; 16] = [
     &["triage"],
     &["ops"],
     &["ops", "--by", "shape"],
@@ -41,6 +46,7 @@ const COMMANDS: [&[&str]; 15] = [
     &["roofline"],
     &["ranks"],
     &["diff", "corpus/kineto/qwen3_graph.json.gz"],
+    &["triage", "--compare", "corpus/kineto/qwen3_graph.json.gz"],
 ];
 
 #[derive(clap::Args)]

@@ -32,7 +32,10 @@ mod totals;
 mod triage;
 mod vendor;
 
-pub use ceilings::{CeilingKind, CeilingRow, CeilingSubject, CeilingTable, ceilings};
+pub use ceilings::{
+    CeilingKind, CeilingRow, CeilingSubject, CeilingTable, FloorDonor, GroupCeilings, RowCeiling, ceilings, floor_donors, role_lines,
+    step_ceilings,
+};
 pub use collectives::{
     Cause, CauseKind, CollectiveEntry, CollectiveGroup, CollectiveKind, CollectiveKindRow, HostCause, MatchedBy, MatchedCollective,
     RankClock, RankReport, RankRow, StartUp, Straggler, WORTH_NS, rank_report,

@@ -15,6 +15,7 @@
 mod blocks;
 mod chrome;
 mod csv_table;
+mod doctor;
 mod header;
 mod markdown_table;
 mod names;
@@ -34,6 +35,7 @@ pub mod wire;
 pub use blocks::{Bar, Block, Strip, blocks_markdown, blocks_text};
 pub use chrome::{ChromeError, ChromeOrigin, ChromeSummary, ChromeTrace};
 pub use csv_table::csv;
+pub use doctor::{doctor_markdown, doctor_text, redact_diagnosis};
 pub use header::{Header, Source, markdown_header, text_header, text_trust};
 pub use markdown_table::markdown;
 pub use names::{csv_cell, ellipsis, markdown_text, printable};

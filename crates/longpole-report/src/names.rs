@@ -108,8 +108,8 @@ pub fn ellipsis(text: &str, columns: usize) -> Cow<'_, str> {
 }
 
 /// Words that say what the number before them counts.
-const UNITS: [&str; 17] =
-    ["%", "ms", "us", "ns", "s", "B", "KiB", "MiB", "GiB", "kB/s", "MB/s", "GB/s", "TB/s", "MHz", "GHz", "×", "times"];
+const UNITS: [&str; 19] =
+    ["%", "ms", "us", "ns", "s", "B", "KiB", "MiB", "GiB", "kB/s", "MB/s", "GB/s", "TB/s", "MHz", "GHz", "×", "times", "°C", "W"];
 
 /// True when `word` is the unit of the number that `before` ends with, so that no line may end between the two.
 fn belongs_to(before: &str, word: &str) -> bool {

@@ -33,6 +33,9 @@ impl Rules {
     }
 }
 
+/// Data that cannot show a smaller change than this shows none worth a number.
+const MOST_EFFECT: f64 = 10.0;
+
 /// Where a side holds zeros, this share of the larger median is added to every sample of both, so that their logarithms exist. Changes far
 /// below that share of it are then not seen, and are not worth seeing.
 const SHARE_FOR_ZERO: f64 = 0.01;
@@ -71,7 +74,8 @@ pub struct Comparison {
     pub after: i64,
     /// The second over the first, by their centres. Absent where one of them holds a time of zero or less.
     pub ratio: Option<f64>,
-    /// The interval that the true ratio lies in. Absent like the ratio, and where a side has one sample.
+    /// The interval that the true ratio lies in. Absent like the ratio, where a side has one sample, and where it reaches further than
+    /// tenfold.
     pub interval: Option<(f64, f64)>,
     /// The smallest difference that data like this can show, as a share. Absent like the interval.
     pub smallest_effect: Option<f64>,
@@ -114,10 +118,11 @@ pub fn compare(before: &[i64], after: &[i64], rules: &Rules) -> Option<Compariso
     } else {
         Verdict::Ambiguous
     };
+    let shows = floor + reach <= MOST_EFFECT.ln_1p();
     Some(Comparison {
         ratio: Some(change.exp()),
-        interval: Some((low.exp(), high.exp())),
-        smallest_effect: Some((floor + reach).exp_m1()),
+        interval: shows.then(|| (low.exp(), high.exp())),
+        smallest_effect: shows.then(|| (floor + reach).exp_m1()),
         verdict,
         ..unknown
     })

@@ -133,6 +133,23 @@ impl IntervalSet {
         Self { intervals: out }
     }
 
+    /// Time covered by this set and not by `other`: the total of the difference, without making it.
+    pub fn total_outside(&self, other: &Self) -> Ns {
+        let mut next = 0;
+        let mut total = Ns::ZERO;
+        for &interval in &self.intervals {
+            total += interval.len();
+            while next < other.intervals.len() && other.intervals[next].end <= interval.start {
+                next += 1;
+            }
+            // The last hole may reach into the next interval.
+            for hole in other.intervals[next..].iter().take_while(|hole| hole.start < interval.end) {
+                total -= hole.end.min(interval.end) - hole.start.max(interval.start);
+            }
+        }
+        total
+    }
+
     /// The gaps between the intervals: extent minus the set.
     #[must_use]
     pub fn gaps(&self) -> Self {

@@ -60,6 +60,7 @@ proptest! {
             prop_assert_eq!(bits(result.intervals()), want);
             prop_assert_eq!(result.total(), Ns(i64::from(want.count_ones())));
         }
+        prop_assert_eq!(a.total_outside(&b), a.difference(&b).total());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod ncu;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use longpole_analysis::{GroupBy, ScopeSpec};
@@ -30,8 +31,9 @@ Examples:
   longpole ops trace.json.gz --range decode_step   operators inside a named range
   longpole kernels trace.json.gz --json            whole kernel table for a script
   longpole explain host_bound                      what a suspect means and what fixes it
+  longpole doctor                                  what can be profiled on this machine
 
-Exit codes: 0 fine, 2 usage, 3 input unreadable (or partial, under --strict)."
+Exit codes: 0 fine, 1 a check failed (diff --gate, doctor --strict), 2 usage, 3 input unreadable (or partial, under --strict)."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -48,6 +50,7 @@ pub(crate) enum Command {
   longpole trace.json.gz --range decode_step --workload \"Qwen3-0.6B decode, batch 1\"
   longpole trace.json.gz --report-only
   longpole trace.json.gz --unprofiled-step-ms 12.5
+  longpole after.json.gz --compare before.json.gz
   zcat trace.json.gz | longpole -")]
     #[command(mut_arg("sort", |arg| arg.help("Sort the operators by this key (`longpole ops --help` lists them), largest first")))]
     #[command(mut_arg("limit", |arg| arg.help("Show this many operators and ranges, 0 for all [default: 10; JSON: all]")))]
@@ -200,6 +203,17 @@ Examples:
   longpole ncu report.ncu-rep --metrics 'dram__bytes.*sum$' --csv"
     )]
     Ncu(NcuArgs),
+    /// What can be profiled on this machine, what stands in the way, and the exact fix
+    #[command(
+        after_help = "It looks and tells, and changes nothing. Without a GPU it says so. Exit code 0 whatever is found; with --strict 1 when a check fails.
+
+Examples:
+  longpole doctor
+  longpole doctor --json
+  longpole doctor --strict && ncu -o report ./program"
+    )]
+    #[command(mut_arg("csv", |arg| arg.hide(true)))]
+    Doctor(DoctorArgs),
     /// What a suspect means, how it is detected, and what usually fixes it
     #[command(after_help = "Examples:
   longpole explain
@@ -230,7 +244,7 @@ impl Command {
             Self::Ranks(args) => Some(&args.common),
             Self::Diff(args) => Some(&args.common),
             Self::Slice(args) => Some(&args.common),
-            Self::Ncu(_) | Self::Explain(_) | Self::Completions { .. } => None,
+            Self::Ncu(_) | Self::Doctor(_) | Self::Explain(_) | Self::Completions { .. } => None,
         }
     }
 
@@ -254,6 +268,9 @@ pub(crate) struct TriageArgs {
     /// How long one step takes without a profiler, in ms: says how much the profiler slows the host, and how idle the GPU is without it
     #[arg(long, value_name = "MS", value_parser = time_window::parse_ms, help_heading = "Output")]
     pub(crate) unprofiled_step_ms: Option<Ns>,
+    /// Compare with this trace from before, as `longpole diff` does
+    #[arg(long, value_name = "BEFORE", conflicts_with = "report_only", help_heading = "Output")]
+    pub(crate) compare: Option<OsString>,
     /// Print the five lines of the report alone
     #[arg(long, conflicts_with = "format", help_heading = "Output")]
     pub(crate) report_only: bool,
@@ -270,6 +287,22 @@ pub(crate) struct ExplainArgs {
     /// Colour the text; auto means on a terminal, unless NO_COLOR is set
     #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
     pub(crate) color: ColorWhen,
+}
+
+/// Flags of `doctor`.
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    /// Colour the text; auto means on a terminal, unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    pub(crate) color: ColorWhen,
+    /// Exit with 1 when a check fails
+    #[arg(long, help_heading = "Running")]
+    pub(crate) strict: bool,
+    /// Judge a machine written down as text instead of this one
+    #[arg(long, value_name = "MACHINE", help_heading = "Running")]
+    pub(crate) captured: Option<PathBuf>,
 }
 
 /// Flags of `ops`.
@@ -303,6 +336,9 @@ pub(crate) struct StepsArgs {
     /// Take the names of roles from the steps of this trace, e.g. an eager run of the same model
     #[arg(long, value_name = "FILE", help_heading = "Steps")]
     pub(crate) roles_from: Option<OsString>,
+    /// Peaks measured on the machine, as JSON (see `longpole roofline --help`); the table of devices gives the rest
+    #[arg(long, value_name = "FILE", help_heading = "Steps")]
+    pub(crate) peaks: Option<OsString>,
 }
 
 /// What a row of `steps` is.

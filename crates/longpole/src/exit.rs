@@ -16,7 +16,7 @@ const INPUT: i32 = 3;
 /// Why a run ends early.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// A budget was broken, or a step got slower and `--gate` was given.
+    /// A budget was broken, a step got slower and `--gate` was given, or the doctor's checks failed under `--strict`.
     Check(String),
     /// Wrong flags, or names that the trace does not have.
     Usage(String),

@@ -12,10 +12,11 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Read as _;
 
-use longpole_analysis::{MeasuredPeaks, PeakKind, Peaks};
+use longpole_analysis::{MeasuredPeaks, NoPeaks, PeakKind, Peaks, peaks_of};
 use serde_json::{Map, Value};
 
 use crate::exit::Failure;
+use crate::session::Session;
 
 /// Larger files are no list of peaks.
 const MOST_BYTES: u64 = 1 << 20;
@@ -23,7 +24,7 @@ const MOST_BYTES: u64 = 1 << 20;
 /// Reads the file.
 pub(crate) fn read(path: &OsStr) -> Result<MeasuredPeaks, Failure> {
     let shown = path.to_string_lossy();
-    let unreadable = |error: &dyn std::fmt::Display| Failure::Usage(format!("--peaks `{shown}`: {error}"));
+    let unreadable = |error: &dyn std::fmt::Display| Failure::Input(format!("--peaks `{shown}`: {error}"));
     let mut text = String::new();
     File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_string(&mut text)).map_err(|error| unreadable(&error))?;
     let value: Value = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;
@@ -31,8 +32,18 @@ pub(crate) fn read(path: &OsStr) -> Result<MeasuredPeaks, Failure> {
     parse(&value, &name).map_err(|error| unreadable(&error))
 }
 
+/// The peaks of a scope's devices: those of the table, with those of the file over them. Without, why there are none.
+pub(crate) fn of_session(session: &Session<'_>, measured: Option<MeasuredPeaks>) -> Result<Result<Peaks, NoPeaks>, Failure> {
+    let known = peaks_of(session.index.trace(), &session.scope);
+    let Some(mut measured) = measured else { return Ok(known) };
+    // A path, and a name that anyone may have written.
+    measured.source = session.shown(Some(&measured.source)).unwrap_or_default();
+    measured.name = session.shown(measured.name.as_deref());
+    fill_in(known.as_ref().ok(), &measured).map(Ok)
+}
+
 /// Measured peaks over those of the table.
-pub(crate) fn fill_in(known: Option<&Peaks>, measured: &MeasuredPeaks) -> Result<Peaks, Failure> {
+fn fill_in(known: Option<&Peaks>, measured: &MeasuredPeaks) -> Result<Peaks, Failure> {
     Peaks::measured(known, measured)
         .ok_or_else(|| Failure::Usage("--peaks: `memory_bytes_per_s` is needed, since the device is not in the table of peaks".to_owned()))
 }

@@ -76,9 +76,10 @@ impl<'a> Session<'a> {
         Ok(Self { index, scope, options: terminal::text_options(common), common, spec, source, trust, watch, threads, filtered_out: 0 })
     }
 
-    /// Reads a second trace, redacted like the first. What is wrong with it is said on standard error: the report is not about it.
+    /// Reads a second trace with the arguments of its operators, redacted like the first. What is wrong with it is said on standard error: the
+    /// report is not about it.
     pub(crate) fn read_beside(&self, input: &OsStr) -> Result<TraceIndex<'static>, Failure> {
-        let read = read(self.common, input, &[], self.threads, false, &mut ScopeSpec::default())?;
+        let read = read(self.common, input, &[], self.threads, true, &mut ScopeSpec::default())?;
         let Beside { index, source, trust, .. } = read.resolve(&ScopeSpec::default())?;
         if trust.grade == Grade::Partial {
             self.note_to_stderr(&format!("{}: {}: {}", source.path, trust.grade.name(), trust.grade.meaning()));
@@ -96,6 +97,11 @@ impl<'a> Session<'a> {
     /// What stands above every report.
     pub(crate) fn header(&self) -> Header<'_> {
         Header { source: &self.source, trust: &self.trust, scope: &self.spec }
+    }
+
+    /// Whether the file was cut or damaged, so that its last part was not read.
+    pub(crate) fn is_cut(&self) -> bool {
+        is_cut(&self.trust)
     }
 
     /// The output format.
@@ -230,13 +236,22 @@ impl<'a> Session<'a> {
         if let Some(format) = self.common.stats {
             self.watch.report(format, self.source.bytes, self.source.events);
         }
-        if self.common.strict && self.trust.grade == Grade::Partial {
-            let codes: Vec<_> = self.trust.notes.iter().filter(|n| n.severity >= Severity::DataLoss).map(|n| n.code).collect();
-            let path = &self.source.path;
-            return Err(Failure::Input(format!("`{path}` is partial ({}) and --strict was given", codes.join(", "))));
-        }
-        Ok(())
+        if self.common.strict { is_whole(&self.source, &self.trust) } else { Ok(()) }
     }
+
+    /// `--strict` for a second trace that the report was about as well.
+    pub(crate) fn judge(&self, other: &Beside) -> Result<(), Failure> {
+        if self.common.strict { is_whole(&other.source, &other.trust) } else { Ok(()) }
+    }
+}
+
+/// Fails for a trace of which data is missing.
+fn is_whole(source: &Source, trust: &Trust) -> Result<(), Failure> {
+    if trust.grade != Grade::Partial {
+        return Ok(());
+    }
+    let codes: Vec<_> = trust.notes.iter().filter(|n| n.severity >= Severity::DataLoss).map(|n| n.code).collect();
+    Err(Failure::Input(format!("`{}` is partial ({}) and --strict was given", source.path, codes.join(", "))))
 }
 
 /// A trace that was read, before its scope is found.
@@ -260,13 +275,22 @@ impl Beside {
     pub(crate) fn header(&self) -> Header<'_> {
         Header { source: &self.source, trust: &self.trust, scope: &self.spec }
     }
+
+    /// Whether the file was cut or damaged, so that its last part was not read.
+    pub(crate) fn is_cut(&self) -> bool {
+        is_cut(&self.trust)
+    }
+}
+
+fn is_cut(trust: &Trust) -> bool {
+    trust.notes.iter().any(|note| matches!(note.code, "truncated" | "damaged_compression"))
 }
 
 impl Read {
     fn resolve(mut self, spec: &ScopeSpec) -> Result<Beside, Failure> {
         // Never freed: the process ends when the command does, and the system is faster at it.
         let index = TraceIndex::new(Box::leak(Box::new(self.trace)));
-        let scope = Scope::resolve(&index, spec).map_err(|error| Failure::Usage(error.to_string()))?;
+        let scope = Scope::resolve(&index, spec).map_err(|error| Failure::Usage(format!("`{}`: {error}", self.source.path)))?;
         problems::add(&index, &scope, &mut self.problems);
         Ok(Beside { index, scope, source: self.source, trust: Trust::new(&self.problems), spec: spec.clone() })
     }

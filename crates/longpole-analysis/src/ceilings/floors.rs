@@ -22,17 +22,17 @@ pub(crate) struct AtFloor {
     pub(crate) kind: CeilingKind,
 }
 
-/// Adds up activities of one owner, given as (owner, call, time), sorted by call; absent when no call has a floor. What a call wins at its
+/// Adds up activities, given as (call, time), sorted by call; absent when no call has a floor. What a call wins at its
 /// floor is won by any of its kernels, but by each no more than it takes.
-pub(super) fn at_floor(parts: &[(u32, u32, Ns)], calls: &[CallWork]) -> Option<AtFloor> {
+fn at_floor(parts: &[(u32, Ns)], calls: &[CallWork]) -> Option<AtFloor> {
     let (mut taken, mut unknown, mut above) = (Ns::ZERO, Ns::ZERO, Ns::ZERO);
     // Of memory, of arithmetic.
     let mut floors = [Ns::ZERO; 2];
     let mut is_known = false;
-    for of_call in parts.chunk_by(|a, b| a.1 == b.1) {
-        let of_parts: Ns = of_call.iter().map(|part| part.2).sum();
+    for of_call in parts.chunk_by(|a, b| a.0 == b.0) {
+        let of_parts: Ns = of_call.iter().map(|part| part.1).sum();
         taken += of_parts;
-        let call = calls.get(of_call[0].1 as usize).filter(|_| of_call[0].1 != NO_CALL);
+        let call = calls.get(of_call[0].0 as usize).filter(|_| of_call[0].0 != NO_CALL);
         if let Some((call, floor, call_above)) = call.and_then(|call| Some((call, call.floor_ns?, call.above_floor_ns()?))) {
             is_known = true;
             above += call_above.min(of_parts);
@@ -68,7 +68,7 @@ pub(crate) fn above_floor(index: &TraceIndex<'_>, scope: &Scope, holds: impl Fn(
         links.owner_node(id).is_some_and(|node| is_asked[node.index()]) && scope.includes_activity(index, id)
     });
     let duration = |row: u32| trace.activities.dur[row as usize].max(Ns::ZERO);
-    let mut parts: Vec<(u32, u32, Ns)> = rows.into_iter().map(|row| (0, call_of[row as usize], duration(row))).collect();
-    parts.sort_unstable_by_key(|&(_, call, _)| call);
+    let mut parts: Vec<(u32, Ns)> = rows.into_iter().map(|row| (call_of[row as usize], duration(row))).collect();
+    parts.sort_unstable_by_key(|&(call, _)| call);
     at_floor(&parts, &calls)
 }

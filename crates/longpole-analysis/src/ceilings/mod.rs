@@ -7,7 +7,11 @@
 mod alone;
 mod chains;
 mod floors;
+mod inside;
+mod lent;
+mod lines;
 mod replay;
+mod rows;
 #[cfg(test)]
 mod tests;
 mod types;
@@ -18,29 +22,103 @@ use longpole_trace::{ActivityId, DeviceId, Interval, IntervalSet, Ns, Trace};
 
 pub(crate) use chains::{all_runs, fusable};
 pub(crate) use floors::{AtFloor, above_floor};
+use inside::IdleInside;
+pub use lent::{FloorDonor, floor_donors};
+pub use lines::role_lines;
 pub(crate) use replay::{Replay, replay_marked};
 use replay::{extents, graph_gap, is_replayable, removed};
-pub use types::{CeilingKind, CeilingRow, CeilingSubject, CeilingTable};
+use rows::Floored;
+pub use types::{CeilingKind, CeilingRow, CeilingSubject, CeilingTable, GroupCeilings, RowCeiling};
 
-use crate::idle::{IdleCause, IdlePiece};
+use crate::idle::{IdleCause, IdlePiece, IdleWalk};
 use crate::index::TraceIndex;
 use crate::phrases::{counted, time};
-use crate::roofline::{CallWork, NO_CALL, Peaks, call_works};
+use crate::roofline::{CallWork, Peaks, call_works};
 use crate::scope::Scope;
-use crate::steps::{StepGroup, StepTable};
+use crate::steps::{RoleSource, StepGroup, StepRow, StepTable};
 
-/// The ceilings of a scope. `steps` and `idle` are those of the same scope ([`crate::step_table`], [`crate::idle_pieces`]: pieces of one
-/// device stand together). Without peaks there are no floors.
+/// The ceilings of a scope, with the time that each is won from. `steps` and `idle` are those of the same scope ([`crate::step_table`],
+/// [`crate::idle_pieces`]: pieces of one device stand together). Without peaks there are no floors.
 pub fn ceilings(index: &TraceIndex<'_>, scope: &Scope, steps: &StepTable, idle: &[IdlePiece], peaks: Option<&Peaks>) -> CeilingTable {
     let wall_ns = scope.wall(index);
-    let mut found = Finder { index, peaks, wall_ns, rows: Vec::new() };
-    let (calls, call_of) = call_works(index, peaks, |row| scope.includes_activity(index, ActivityId(row)));
-    found.roles(steps, &calls, &call_of);
-    found.chains(steps, &calls, &call_of);
+    let mut found = Finder::new(index, wall_ns, peaks);
+    found.keeps_time = true;
+    let works = call_works(index, peaks, |row| scope.includes_activity(index, ActivityId(row)));
+    let rows = rows::of_rows(index.trace(), steps, &works.0, &works.1);
+    let lenders = vec![None; steps.groups.len()];
+    found.roles(steps, &rows, &lenders);
+    found.chains(steps, &works.0, &works.1);
     found.causes(steps, idle);
     found.replays(steps, idle);
     found.rows.sort_by_key(|row| std::cmp::Reverse(row.ceiling_ns));
     CeilingTable { rows: found.rows, wall_ns }
+}
+
+/// The ceilings of each group of steps, without the time that they are won from. `lent` are floors of steps of another trace
+/// ([`floor_donors`]), for groups that borrowed their roles from them.
+pub fn step_ceilings(
+    index: &TraceIndex<'_>,
+    scope: &Scope,
+    steps: &StepTable,
+    peaks: Option<&Peaks>,
+    lent: &[FloorDonor],
+) -> Vec<GroupCeilings> {
+    // The links are there by now, so that no part waits for another inside.
+    index.links();
+    let ((mut found, rows), (inside, gap)) = rayon::join(
+        || {
+            let mut found = Finder::new(index, scope.wall(index), peaks);
+            let works = call_works(index, peaks, |row| scope.includes_activity(index, ActivityId(row)));
+            let mut rows = rows::of_rows(index.trace(), steps, &works.0, &works.1);
+            let own = lent::donors(steps, &rows);
+            let lenders: Vec<Option<String>> =
+                steps.groups.iter().zip(&mut rows).map(|(group, rows)| lent::borrow(group, rows, lent, &own)).collect();
+            found.roles(steps, &rows, &lenders);
+            found.chains(steps, &works.0, &works.1);
+            (found, rows)
+        },
+        || idle_inside(index, scope, steps),
+    );
+    found.idle_inside(steps, &inside, gap);
+    let mut of_groups: Vec<GroupCeilings> = steps
+        .groups
+        .iter()
+        .zip(rows)
+        .map(|(group, rows)| GroupCeilings { rows: row_ceilings(group, &rows), ceilings: Vec::new(), best: None })
+        .collect();
+    for row in found.rows {
+        if let Some(of_group) = row.subject.group().and_then(|group| of_groups.get_mut(group as usize)) {
+            of_group.ceilings.push(row);
+        }
+    }
+    for of_group in &mut of_groups {
+        of_group.sort();
+    }
+    of_groups
+}
+
+/// The floor of each row and what it takes above that, for a step on the mean, where all of it is known.
+fn row_ceilings(group: &StepGroup, rows: &[Floored]) -> Vec<RowCeiling> {
+    let steps = i64::try_from(group.steps.len().max(1)).unwrap_or(i64::MAX);
+    let of_row = |(row, known): (&StepRow, &Floored)| {
+        let each = |whole: Ns| known.is_known().then(|| Ns(whole.get() / steps));
+        // The time of a step is a median: no more than that is said to be won of it.
+        RowCeiling { floor_ns: each(known.floor()), ceiling_ns: each(known.above.min(row.total_ns)).map(|win| win.min(row.ns_per_step)) }
+    };
+    group.rows.iter().zip(rows).map(of_row).collect()
+}
+
+/// Idle time inside all steps, and the gap that a graph leaves between kernels.
+fn idle_inside(index: &TraceIndex<'_>, scope: &Scope, steps: &StepTable) -> (IdleInside, Option<Ns>) {
+    let idle = IdleWalk::new(index, scope);
+    let gap = replay::graph_gap_of(idle.inside_graphs());
+    let mut inside = IdleInside::new(index.trace().devices.len(), steps);
+    idle.each_piece(&mut |piece| {
+        let removed = replay::removed_of(&piece, gap);
+        inside.add(piece.device, Interval { start: piece.start, end: piece.end }, piece.cause, removed);
+    });
+    inside.finish();
+    (inside, gap)
 }
 
 /// A device and time on it.
@@ -50,10 +128,16 @@ struct Finder<'a, 't> {
     index: &'a TraceIndex<'t>,
     peaks: Option<&'a Peaks>,
     wall_ns: Ns,
+    /// Whether rows carry the time that they are won from.
+    keeps_time: bool,
     rows: Vec<CeilingRow>,
 }
 
-impl Finder<'_, '_> {
+impl<'a, 't> Finder<'a, 't> {
+    fn new(index: &'a TraceIndex<'t>, wall_ns: Ns, peaks: Option<&'a Peaks>) -> Self {
+        Self { index, peaks, wall_ns, keeps_time: false, rows: Vec::new() }
+    }
+
     /// Adds a row, if it wins anything.
     fn add(&mut self, subject: CeilingSubject, kind: CeilingKind, ceiling_ns: Ns, steps: Option<usize>, time: Time, basis: String) {
         if ceiling_ns <= Ns::ZERO {
@@ -67,48 +151,87 @@ impl Finder<'_, '_> {
             share_of_wall: (whole > 0.0).then(|| (ceiling_ns.get() as f64 / whole).min(1.0)),
             per_step_ns: steps.filter(|&steps| steps > 0).map(|steps| Ns(ceiling_ns.get() / steps as i64)),
             basis,
-            time,
+            time: if self.keeps_time { time } else { Vec::new() },
         });
     }
 
-    /// Each row of each group: free, and at its floor.
-    fn roles(&mut self, steps: &StepTable, calls: &[CallWork], call_of: &[u32]) {
+    /// Each role of each group: free, and at its floor. `lenders` names whose shapes a group's floors are of, where they are borrowed.
+    fn roles(&mut self, steps: &StepTable, rows: &[Vec<Floored>], lenders: &[Option<String>]) {
         let trace = self.index.trace();
         let mut owner_of = vec![alone::NO_OWNER; trace.activities.len()];
-        let mut owners: Vec<(usize, usize)> = Vec::new();
-        // Owner, call and time of each activity of a step.
-        let mut parts: Vec<(u32, u32, Ns)> = Vec::new();
+        let mut owners: Vec<(usize, Vec<usize>)> = Vec::new();
         for (at, group) in steps.groups.iter().enumerate() {
-            let first = owners.len() as u32;
-            owners.extend((0..group.rows.len()).map(|row| (at, row)));
+            let mut owner_of_row = vec![alone::NO_OWNER; group.rows.len()];
+            for line in role_lines(group) {
+                for &row in &line {
+                    owner_of_row[row] = owners.len() as u32;
+                }
+                owners.push((at, line));
+            }
             for step in &group.steps {
                 for (activity, &row) in step.activities.iter().zip(&step.rows) {
-                    owner_of[activity.index()] = first + row;
-                    let call = call_of.get(activity.index()).copied().unwrap_or(NO_CALL);
-                    parts.push((first + row, call, trace.activities.dur[activity.index()].max(Ns::ZERO)));
+                    owner_of[activity.index()] = owner_of_row[row as usize];
                 }
             }
         }
-        parts.sort_unstable_by_key(|&(owner, call, _)| (owner, call));
-        let mut at_floors: Vec<Option<AtFloor>> = vec![None; owners.len()];
-        for of_owner in parts.chunk_by(|a, b| a.0 == b.0) {
-            at_floors[of_owner[0].0 as usize] = floors::at_floor(of_owner, calls);
-        }
         let alone = alone::alone(trace, &owner_of, owners.len());
-        for (((group_at, row_at), time_alone), floor) in owners.into_iter().zip(alone).zip(at_floors) {
+        for ((group_at, line), time_alone) in owners.into_iter().zip(alone) {
             let group = &steps.groups[group_at];
-            let row = &group.rows[row_at];
-            let subject = || CeilingSubject::Role { group: group_at as u32, row: row_at as u32, role: row.role.clone() };
+            let first = &group.rows[line[0]];
+            let subject = || CeilingSubject::Role {
+                group: group_at as u32,
+                rows: line.iter().map(|&row| row as u32).collect(),
+                part: first.part,
+                role: first.role.clone(),
+            };
             let exclusive: Ns = time_alone.iter().map(|(_, set)| set.total()).sum();
-            if let (Some(floor), Some(peaks)) = (floor, self.peaks) {
-                let known =
-                    if floor.unknown > Ns::ZERO { format!(" ({} of it without a floor)", time(floor.unknown)) } else { String::new() };
-                let basis = format!("takes {}{known} and must take {} on {}", time(floor.taken), time(floor.floor), peaks.name);
-                self.add(subject(), floor.kind, floor.above.min(exclusive), Some(group.steps.len()), time_alone.clone(), basis);
+            let known: Floored = line.iter().map(|&row| rows[group_at][row]).sum();
+            let peaks = self.peaks.filter(|_| known.is_mostly_known());
+            if let Some(peaks) = peaks {
+                let partly =
+                    if known.unknown > Ns::ZERO { format!(" ({} of it without a floor)", time(known.unknown)) } else { String::new() };
+                let is_borrowed = first.role_from == RoleSource::Borrowed;
+                let shapes = lenders[group_at]
+                    .as_ref()
+                    .filter(|_| is_borrowed)
+                    .map_or_else(String::new, |name| format!(", by the shapes of `{name}`"));
+                let basis = format!("takes {}{partly} and must take {} on {}{shapes}", time(known.taken), time(known.floor()), peaks.name);
+                let win = (known.above + known.unknown).min(exclusive);
+                self.add(subject(), known.kind(), win, Some(group.steps.len()), time_alone.clone(), basis);
             }
-            let basis = format!("{} on {} with nothing else on the device", time(exclusive), counted(row.calls, "call"));
+            // Where nothing is put together, that a role were free says less than its floor.
+            if peaks.is_some() && !self.keeps_time {
+                continue;
+            }
+            let calls = line.iter().map(|&row| group.rows[row].calls).sum();
+            let basis = format!("{} on {} with nothing else on the device", time(exclusive), counted(calls, "call"));
             self.add(subject(), CeilingKind::WorkFree, exclusive, Some(group.steps.len()), time_alone, basis);
         }
+    }
+
+    /// Idle time inside the steps of each group: each cause gone, and what replaying removes.
+    fn idle_inside(&mut self, steps: &StepTable, inside: &IdleInside, gap: Option<Ns>) {
+        for (at, group) in steps.groups.iter().enumerate() {
+            let sums = inside.inside(group.device, &extents(group));
+            for cause in IdleCause::ALL {
+                let subject = CeilingSubject::Cause { group: Some(at as u32), cause };
+                self.add(subject, CeilingKind::IdleGone, sums[cause.index()], Some(group.steps.len()), Vec::new(), idle_basis(group));
+            }
+            if is_replayable(self.index, group) {
+                self.replay(at, group, sums[IdleCause::COUNT], Vec::new(), gap);
+            }
+        }
+    }
+
+    /// A group that could be replayed from a graph.
+    fn replay(&mut self, at: usize, group: &StepGroup, win: Ns, time_inside: Time, gap: Option<Ns>) {
+        let beyond = gap.map_or_else(String::new, |gap| format!(" beyond the {} that a graph leaves between kernels", time(gap)));
+        let basis = format!(
+            "idle time inside {} for dispatch, Python, code outside operators, memory management, and launch latency{beyond}",
+            counted(group.steps.len() as u64, "step")
+        );
+        let subject = CeilingSubject::Steps { group: at as u32, name: group.name.clone() };
+        self.add(subject, CeilingKind::GraphReplay, win, Some(group.steps.len()), time_inside, basis);
     }
 
     /// Runs of fusable kernels, by their places in the group's table.
@@ -155,7 +278,7 @@ impl Finder<'_, '_> {
             win += (extent.len() - others.inside(extent) - least).max(Ns::ZERO);
         }
         let extents = IntervalSet::from_unsorted(chain.runs.iter().map(|&(extent, _)| extent).collect());
-        let claimed = vec![(group.device, extents.difference(&clipped(&others.set, &extents)))];
+        let claimed = if self.keeps_time { vec![(group.device, extents.difference(&clipped(&others.set, &extents)))] } else { Vec::new() };
         let kernels = chain.rows.len() as u64;
         let times = counted(chain.runs.len() as u64, "time");
         let basis = match (chain.bytes, self.peaks) {
@@ -193,8 +316,7 @@ impl Finder<'_, '_> {
             for (at, group) in steps.groups.iter().enumerate() {
                 let Some((device, set)) = everywhere.iter().find(|(device, _)| *device == group.device) else { continue };
                 let inside = clipped(set, &extents(group));
-                let (idle, count) = (inside.total(), group.steps.len());
-                let basis = format!("idle time inside {}", counted(count as u64, "step"));
+                let (idle, count, basis) = (inside.total(), group.steps.len(), idle_basis(group));
                 let subject = CeilingSubject::Cause { group: Some(at as u32), cause };
                 self.add(subject, CeilingKind::IdleGone, idle, Some(count), vec![(*device, inside)], basis);
             }
@@ -208,18 +330,16 @@ impl Finder<'_, '_> {
     fn replays(&mut self, steps: &StepTable, idle: &[IdlePiece]) {
         let gap = graph_gap(idle);
         let mut of_device: HashMap<DeviceId, IntervalSet, FixedState> = HashMap::default();
-        for (at, group) in steps.groups.iter().enumerate().filter(|(_, group)| is_replayable(group)) {
+        for (at, group) in steps.groups.iter().enumerate().filter(|(_, group)| is_replayable(self.index, group)) {
             let removed = of_device.entry(group.device).or_insert_with(|| removed(idle, group.device, gap));
             let inside = clipped(removed, &extents(group));
-            let beyond = gap.map_or_else(String::new, |gap| format!(" beyond the {} that a graph leaves between kernels", time(gap)));
-            let basis = format!(
-                "idle time inside {} for dispatch, Python, code outside operators, memory management, and launch latency{beyond}",
-                counted(group.steps.len() as u64, "step")
-            );
-            let subject = CeilingSubject::Steps { group: at as u32, name: group.name.clone() };
-            self.add(subject, CeilingKind::GraphReplay, inside.total(), Some(group.steps.len()), vec![(group.device, inside)], basis);
+            self.replay(at, group, inside.total(), vec![(group.device, inside)], gap);
         }
     }
+}
+
+fn idle_basis(group: &StepGroup) -> String {
+    format!("idle time inside {}", counted(group.steps.len() as u64, "step"))
 }
 
 /// Runs of the same places.
@@ -257,6 +377,12 @@ impl Covered {
             sum += interval.len();
         }
         Self { set, before }
+    }
+
+    /// The interval that holds a time.
+    fn around(&self, at: Ns) -> Option<Interval> {
+        let after = self.set.intervals().partition_point(|interval| interval.start <= at);
+        self.set.intervals()[..after].last().copied().filter(|interval| at < interval.end)
     }
 
     fn until(&self, at: Ns) -> Ns {

@@ -56,7 +56,7 @@ fn every_kind_by_hand() {
     let trace = three_steps();
     let (steps, table) = table(&trace, Some(&h200()));
     assert_eq!((steps.groups.len(), steps.groups[0].steps.len()), (1, 3));
-    let is_gemv = |subject: &CeilingSubject| matches!(subject, CeilingSubject::Role { row: 0, .. });
+    let is_gemv = |subject: &CeilingSubject| matches!(subject, CeilingSubject::Role { rows, .. } if rows[0] == 0);
     let free = row(&table, CeilingKind::WorkFree, is_gemv);
     assert_eq!((free.ceiling_ns, free.per_step_ns), (Ns(30 * US), Some(Ns(10 * US))));
     // 2 x (4096 + 4096 x 4096 + 4096) bytes at 4.8 TB/s.
@@ -90,7 +90,7 @@ fn without_shapes_or_peaks_there_is_no_floor_and_fusing_counts_kernels() {
 fn together_no_time_is_won_twice() {
     let trace = three_steps();
     let (_, table) = table(&trace, Some(&h200()));
-    let is_gemv = |subject: &CeilingSubject| matches!(subject, CeilingSubject::Role { row: 0, .. });
+    let is_gemv = |subject: &CeilingSubject| matches!(subject, CeilingSubject::Role { rows, .. } if rows[0] == 0);
     let (free, floor) = (row(&table, CeilingKind::WorkFree, is_gemv), row(&table, CeilingKind::AtMemoryFloor, is_gemv));
     assert_eq!(CeilingRow::together(&[free, floor]), free.ceiling_ns, "its floor is part of it");
     let replay = row(&table, CeilingKind::GraphReplay, |_| true);

@@ -3,6 +3,7 @@
 use longpole_trace::{DeviceId, IntervalSet, Ns};
 
 use crate::idle::IdleCause;
+use crate::steps::Part;
 
 /// What a ceiling supposes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,14 +38,19 @@ impl CeilingKind {
         }
     }
 
+    /// Whether it rests on more than that the thing were gone: on a floor, on another way to do the same.
+    pub const fn is_supported(self) -> bool {
+        matches!(self, Self::AtMemoryFloor | Self::AtComputeFloor | Self::Fused | Self::GraphReplay)
+    }
+
     /// What is supposed, to stand after a figure; absent where the thing itself is gone.
     pub const fn supposed(self) -> Option<&'static str> {
         match self {
             Self::WorkFree | Self::IdleGone | Self::HostTimeGone => None,
             Self::AtMemoryFloor => Some("at its memory floor"),
             Self::AtComputeFloor => Some("at its arithmetic floor"),
-            Self::Fused => Some("with neighbours fused"),
-            Self::GraphReplay => Some("by graph replay"),
+            Self::Fused => Some("fused"),
+            Self::GraphReplay => Some("replayed"),
         }
     }
 }
@@ -52,13 +58,15 @@ impl CeilingKind {
 /// What a ceiling is of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CeilingSubject {
-    /// A row of a group's table: its role.
+    /// A role in one part of a step.
     Role {
         /// Position in [`crate::StepTable::groups`].
         group: u32,
-        /// Position in [`crate::StepGroup::rows`].
-        row: u32,
-        /// Its role.
+        /// Its rows, as positions in [`crate::StepGroup::rows`].
+        rows: Vec<u32>,
+        /// The part of the step.
+        part: Part,
+        /// Its name.
         role: String,
     },
     /// Kernels that follow each other in a step.
@@ -111,7 +119,7 @@ pub struct CeilingRow {
     pub per_step_ns: Option<Ns>,
     /// What it rests on, in a sentence.
     pub basis: String,
-    /// The time it is won from: no less than the ceiling. Two ceilings that share time do not add up.
+    /// The time it is won from: no less than the ceiling. Two ceilings that share time do not add up. Empty from [`crate::step_ceilings`].
     pub time: Vec<(DeviceId, IntervalSet)>,
 }
 
@@ -137,7 +145,7 @@ impl CeilingRow {
         let taken: Vec<(DeviceId, IntervalSet)> = devices.iter().map(|&device| (device, on(&whole, device))).collect();
         let outside = |(device, set): &(DeviceId, IntervalSet)| {
             let taken = devices.binary_search(device).ok().map(|at| &taken[at].1);
-            taken.map_or_else(|| set.total(), |taken| set.difference(taken).total())
+            taken.map_or_else(|| set.total(), |taken| set.total_outside(taken))
         };
         let parts: Ns = part.iter().map(|row| row.ceiling_ns.min(row.time.iter().map(outside).sum())).sum();
         let room: Ns = devices.iter().map(|&device| outside(&(device, on(&part, device)))).sum();
@@ -152,4 +160,33 @@ pub struct CeilingTable {
     pub rows: Vec<CeilingRow>,
     /// The wall that shares are of.
     pub wall_ns: Ns,
+}
+
+/// What a row of a group's table takes at least, and wins at most, for a step on the mean. Both add up over rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RowCeiling {
+    /// The least time that its operator calls must take; absent unless the floors of all of them are known.
+    pub floor_ns: Option<Ns>,
+    /// What they take above that.
+    pub ceiling_ns: Option<Ns>,
+}
+
+/// The ceilings of a group of steps.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct GroupCeilings {
+    /// By row of the group.
+    pub rows: Vec<RowCeiling>,
+    /// Largest first. They overlap: none may be added to another. Of a role that has a floor, that it were free is not listed.
+    pub ceilings: Vec<CeilingRow>,
+    /// The best supported: the largest that rests on more than that something were gone; where there is none, the largest of all.
+    pub best: Option<usize>,
+}
+
+impl GroupCeilings {
+    /// Sorts, and finds the best.
+    pub(super) fn sort(&mut self) {
+        self.ceilings.sort_by_key(|row| std::cmp::Reverse(row.ceiling_ns));
+        let supported = self.ceilings.iter().position(|row| row.kind.is_supported());
+        self.best = supported.or((!self.ceilings.is_empty()).then_some(0));
+    }
 }

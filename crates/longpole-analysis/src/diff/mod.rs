@@ -167,6 +167,10 @@ fn whole(before: &DiffSide<'_, '_>, after: &DiffSide<'_, '_>, rows: &mut Rows) {
         };
         let totals = &triage.totals;
         put(DiffKind::Total, "wall", Some(totals.wall_ns), 1, true);
+        if !(before.has_device() && after.has_device()) {
+            // What one of them did not record has not changed.
+            return table;
+        }
         put(DiffKind::Total, "gpu_busy", totals.gpu_busy_ns, 1, false);
         put(DiffKind::Total, "gpu_idle", totals.gpu_idle_ns, 1, true);
         for row in &triage.families {
@@ -185,6 +189,17 @@ fn whole(before: &DiffSide<'_, '_>, after: &DiffSide<'_, '_>, rows: &mut Rows) {
     for key in keys {
         let (from, to) = (a.remove(&key), b.remove(&key));
         rows.add(None, key, Per::Trace, (1, 1), from.as_ref(), to.as_ref());
+    }
+}
+
+impl DiffSide<'_, '_> {
+    fn has_device(&self) -> bool {
+        self.triage.totals.gpu_busy_ns.is_some()
+    }
+
+    /// Whether what its device did is there, and whole.
+    fn shows_its_device(&self) -> bool {
+        self.has_device() && !self.is_cut
     }
 }
 
@@ -272,11 +287,12 @@ fn suspects(before: &DiffSide<'_, '_>, after: &DiffSide<'_, '_>) -> Vec<SuspectC
             .max_by(|a, b| a.share_fraction.unwrap_or(0.0).total_cmp(&b.share_fraction.unwrap_or(0.0)))
             .map(|smell| SuspectShare { share_fraction: smell.share_fraction, ceiling_ns: smell.ceiling.map(|ceiling| ceiling.win_ns) })
     };
+    let judged = (before.shows_its_device(), after.shows_its_device());
     let mut changes: Vec<SuspectChange> = Vec::new();
     for smell in before.triage.smells.iter().chain(&after.triage.smells) {
         if changes.iter().all(|change| change.code != smell.code) {
             let (from, to) = (largest(&before.triage.smells, smell.code), largest(&after.triage.smells, smell.code));
-            changes.push(SuspectChange { code: smell.code, before: from, after: to });
+            changes.push(SuspectChange { code: smell.code, before: from, after: to, judged });
         }
     }
     let share = |change: &SuspectChange| {

@@ -32,8 +32,8 @@ fn compared(before: &Trace, after: &Trace) -> Diff {
         |index: &TraceIndex<'_>| (step_table(index, &scope, &StepOptions::default()), triage(index, &scope, &TriageOptions::default()));
     let ((steps_a, triage_a), (steps_b, triage_b)) = (tables(&a), tables(&b));
     diff(
-        &DiffSide { index: &a, scope: &scope, steps: &steps_a, triage: &triage_a },
-        &DiffSide { index: &b, scope: &scope, steps: &steps_b, triage: &triage_b },
+        &DiffSide { index: &a, scope: &scope, steps: &steps_a, triage: &triage_a, is_cut: false },
+        &DiffSide { index: &b, scope: &scope, steps: &steps_b, triage: &triage_b, is_cut: false },
     )
 }
 
@@ -136,4 +136,15 @@ fn another_device_and_another_recording_are_said() {
     let what: Vec<&str> = diff.settings.iter().map(|change| change.what).collect();
     assert_eq!(what, ["device", "recorded"]);
     assert_eq!((diff.settings[0].before.as_str(), diff.settings[0].after.as_str()), ("H200", "H100"));
+}
+
+#[test]
+fn what_a_trace_does_not_hold_has_not_vanished() {
+    let mut sample = Sample::new();
+    sample.op("aten::mm", 0, 500);
+    let host_only = sample.finish();
+    let diff = compared(&steps("decode", &[("gemm", 10_000)], &EVEN, 300_000), &host_only);
+    assert_eq!(diff.settings[0].what, "device activity");
+    assert!(diff.rows.iter().all(|row| row.key == "wall"), "{:?}", diff.rows);
+    assert!(!diff.suspects.is_empty() && diff.suspects.iter().all(|change| change.judged == (true, false)), "{:?}", diff.suspects);
 }

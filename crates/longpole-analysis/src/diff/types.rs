@@ -18,6 +18,8 @@ pub struct DiffSide<'a, 't> {
     pub steps: &'a StepTable,
     /// Its first report in that scope.
     pub triage: &'a Triage,
+    /// Whether the file was cut or damaged, so that its last part, in most traces the device's, was not read.
+    pub is_cut: bool,
 }
 
 /// Two traces compared.
@@ -216,6 +218,8 @@ pub struct SuspectChange {
     pub before: Option<SuspectShare>,
     /// The same after.
     pub after: Option<SuspectShare>,
+    /// Whether each trace holds what is needed to suspect anything of its device: device activity, and all of it.
+    pub judged: (bool, bool),
 }
 
 /// A suspect of one trace.

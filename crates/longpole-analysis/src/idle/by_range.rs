@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use longpole_trace::Ns;
 
 use super::gaps::{DeviceGaps, Gaps};
-use super::tally::Part;
+use super::tally::{Part, Parts};
 use super::types::{IdleCause, RangeIdle};
 use crate::ranges::{RangeExtent, RangeRow};
 
@@ -13,8 +13,8 @@ use crate::ranges::{RangeExtent, RangeRow};
 type Sums = [Ns; IdleCause::COUNT + 1];
 
 /// The rows of the range table that have device work. `empty` holds, by gap, the time with an empty queue.
-pub(super) fn rows(gaps: &Gaps, parts: Vec<Part>, empty: &[Ns], rows: Vec<RangeRow>, mut extents: Vec<RangeExtent>) -> Vec<RangeIdle> {
-    let parts = by_gap(gaps.all.len(), parts);
+pub(super) fn rows(gaps: &Gaps, parts: Parts, empty: &[Ns], rows: Vec<RangeRow>, mut extents: Vec<RangeExtent>) -> Vec<RangeIdle> {
+    let parts = parts.by_gap();
     let mut sums: Vec<Option<(Sums, Ns)>> = vec![None; rows.len()];
     extents.sort_unstable_by_key(|extent| (extent.device, extent.extent.start));
     for of_device in extents.chunk_by(|a, b| a.device == b.device) {
@@ -25,33 +25,16 @@ pub(super) fn rows(gaps: &Gaps, parts: Vec<Part>, empty: &[Ns], rows: Vec<RangeR
     rows.into_iter().zip(sums).filter_map(|(row, sums)| Some(row_of(row, sums?))).collect()
 }
 
-/// Causes of each gap, one gap after the other, and where each gap's begin.
-struct ByGap {
-    first: Vec<u32>,
-    parts: Vec<(IdleCause, Ns)>,
-}
-
-fn by_gap(gaps: usize, parts: Vec<Part>) -> ByGap {
-    let mut first = vec![0_u32; gaps + 1];
-    for part in &parts {
-        first[part.gap as usize + 1] += 1;
-    }
-    for at in 1..first.len() {
-        first[at] += first[at - 1];
-    }
-    let mut next = first.clone();
-    let mut sorted = vec![(IdleCause::NothingRecorded, Ns::ZERO); parts.len()];
-    for part in parts {
-        let slot = &mut next[part.gap as usize];
-        sorted[*slot as usize] = (part.cause, part.idle);
-        *slot += 1;
-    }
-    ByGap { first, parts: sorted }
-}
-
 /// Adds the instances on one device. They begin and end as activities do, never inside a gap, so that the sums of an instance are
 /// those up to its end less those up to its start.
-fn add_device(gaps: &Gaps, device: &DeviceGaps, parts: &ByGap, empty: &[Ns], extents: &[RangeExtent], sums: &mut [Option<(Sums, Ns)>]) {
+fn add_device(
+    gaps: &Gaps,
+    device: &DeviceGaps,
+    parts: &[Vec<Part>],
+    empty: &[Ns],
+    extents: &[RangeExtent],
+    sums: &mut [Option<(Sums, Ns)>],
+) {
     // Time, instance, and whether it is its end.
     let mut edges: Vec<(Ns, u32, bool)> = Vec::with_capacity(2 * extents.len());
     for (at, extent) in extents.iter().enumerate() {
@@ -60,10 +43,12 @@ fn add_device(gaps: &Gaps, device: &DeviceGaps, parts: &ByGap, empty: &[Ns], ext
     edges.sort_unstable();
     let mut so_far: Sums = [Ns::ZERO; IdleCause::COUNT + 1];
     let mut at_gap = device.gaps.start;
+    let first = parts.partition_point(|chunk| chunk.last().is_none_or(|part| (part.gap as usize) < at_gap));
+    let mut parts = parts[first..].iter().flatten().skip_while(|part| (part.gap as usize) < device.gaps.start).peekable();
     for (time, at, is_end) in edges {
         while at_gap < device.gaps.end && gaps.all[at_gap].end <= time {
-            for &(cause, idle) in &parts.parts[parts.first[at_gap] as usize..parts.first[at_gap + 1] as usize] {
-                so_far[cause.index()] += idle;
+            while let Some(part) = parts.next_if(|part| part.gap as usize == at_gap) {
+                so_far[part.cause.index()] += part.idle;
             }
             so_far[IdleCause::COUNT] += empty[at_gap];
             at_gap += 1;

@@ -83,6 +83,7 @@ impl Gaps {
             sweep.run(&rows, extent, &mut gaps.all);
             gaps.devices.push(DeviceGaps { device: DeviceId::from_index(device), extent, gaps: first..gaps.all.len(), rows });
         }
+        gaps.all.shrink_to_fit();
         gaps
     }
 }

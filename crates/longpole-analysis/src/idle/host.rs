@@ -63,9 +63,9 @@ impl<'a, 't> Host<'a, 't> {
     }
 
     /// Goes through a thread. `queries` are in order of start.
-    pub(super) fn run(&mut self, thread: ThreadId, queries: &[Query], found: &mut impl Found) {
+    pub(super) fn run(&mut self, thread: ThreadId, queries: impl Iterator<Item = Query>, found: &mut impl Found) {
         let mut sweep = Thread::new(self, thread);
-        let mut waiting = queries.iter().peekable();
+        let mut waiting = queries.peekable();
         let mut active: Vec<Query> = Vec::new();
         let mut now = Ns::MIN;
         while let Some(begin) = active.first().map(|_| now).or_else(|| waiting.peek().map(|query| query.start)) {
@@ -74,7 +74,7 @@ impl<'a, 't> Host<'a, 't> {
             let (state, mut next) = sweep.state(now);
             while let Some(query) = waiting.next_if(|query| query.start <= now) {
                 if active.len() < IdleTable::SPLIT_TOGETHER {
-                    active.push(*query);
+                    active.push(query);
                 } else {
                     found.stretch(query.gap, query.start, query.end, state);
                     found.done(query.gap);

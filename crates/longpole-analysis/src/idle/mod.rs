@@ -13,14 +13,14 @@ mod tally;
 mod types;
 mod waits;
 
-use longpole_trace::ThreadId;
+use longpole_trace::{Ns, ThreadId};
 
 use crate::index::TraceIndex;
 use crate::ranges::ranges_with_extents;
 use crate::scope::Scope;
 use gaps::Gaps;
 use host::{Found, Host, Overheads, Query};
-use tally::Tally;
+use tally::{Parts, Tally};
 pub use types::{CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, IdleCause, IdlePiece, IdleTable, Queue, QueueSample, RangeIdle};
 
 /// Why the devices of a scope were idle.
@@ -34,7 +34,7 @@ pub fn idle_table(index: &TraceIndex<'_>, scope: &Scope) -> IdleTable {
     }
     let overheads = Overheads::new(index.trace());
     let mut tally = Tally::new(index, &gaps, &overheads);
-    tally.parts = (!index.trace().ranges.is_empty()).then(Vec::new);
+    tally.parts = (!index.trace().ranges.is_empty()).then(Parts::default);
     // The links are there by now, so that no part waits for another inside.
     let ((), (queues, (range_rows, extents))) = rayon::join(
         || look_at_gaps(index, &gaps, &overheads, &mut tally),
@@ -82,35 +82,59 @@ pub fn idle_table(index: &TraceIndex<'_>, scope: &Scope) -> IdleTable {
 
 /// Every stretch of idle time with one cause and one host frame, device after device, in order of time. They tile the gaps.
 pub fn idle_pieces(index: &TraceIndex<'_>, scope: &Scope) -> Vec<IdlePiece> {
-    let gaps = Gaps::find(index, scope);
-    let overheads = Overheads::new(index.trace());
-    let mut tally = Tally::new(index, &gaps, &overheads);
-    tally.pieces = Some(Vec::new());
-    look_at_gaps(index, &gaps, &overheads, &mut tally);
-    let mut pieces = tally.pieces.take().unwrap_or_default();
+    let mut pieces = Vec::new();
+    IdleWalk::new(index, scope).each_piece(&mut |piece| pieces.push(piece));
     pieces.sort_by_key(|piece| (piece.device, piece.start));
     pieces
+}
+
+/// The idle time of a scope, to be gone through piece by piece: a trace has several pieces a kernel, too many to keep where sums will do.
+pub(crate) struct IdleWalk<'a, 't> {
+    index: &'a TraceIndex<'t>,
+    gaps: Gaps,
+    overheads: Overheads,
+}
+
+impl<'a, 't> IdleWalk<'a, 't> {
+    pub(crate) fn new(index: &'a TraceIndex<'t>, scope: &Scope) -> Self {
+        Self { index, gaps: Gaps::find(index, scope), overheads: Overheads::new(index.trace()) }
+    }
+
+    /// Lengths of the pieces between two activities of one graph launch, which are known before any piece is gone through: their gaps are
+    /// not split.
+    pub(crate) fn inside_graphs(&self) -> Vec<Ns> {
+        let inside = self.gaps.all.iter().filter(|gap| gap.causes.0 == IdleCause::GraphInternal);
+        inside.map(|gap| gap.end - gap.start).collect()
+    }
+
+    /// Shows the pieces of [`idle_pieces`]: those of one gap in order of time, gaps in no order.
+    pub(crate) fn each_piece(&self, see: &mut (dyn FnMut(IdlePiece) + Send)) {
+        let mut tally = Tally::new(self.index, &self.gaps, &self.overheads);
+        tally.see = Some(see);
+        look_at_gaps(self.index, &self.gaps, &self.overheads, &mut tally);
+    }
 }
 
 /// Finds the cause of every nanosecond of every gap.
 fn look_at_gaps(index: &TraceIndex<'_>, gaps: &Gaps, overheads: &Overheads, found: &mut impl Found) {
     let trace = index.trace();
-    let mut queries: Vec<Vec<Query>> = vec![Vec::new(); trace.threads.len()];
+    // Positions of gaps that ended with a launch from each thread.
+    let mut of_thread: Vec<Vec<u32>> = vec![Vec::new(); trace.threads.len()];
     for (at, gap) in gaps.all.iter().enumerate() {
         let (launch, _) = gap.launch(trace);
-        let at = at as u32;
         match gap.call() {
-            Some(call) if launch > gap.start => {
-                let thread: ThreadId = trace.api_calls.thread[call.index()];
-                queries[thread.index()].push(Query { start: gap.start, end: launch, gap: at });
-            }
-            _ => found.done(at),
+            Some(call) if launch > gap.start => of_thread[trace.api_calls.thread[call.index()].index()].push(at as u32),
+            _ => found.done(at as u32),
         }
     }
     let mut host = Host::new(index, overheads);
-    for (thread, queries) in queries.iter_mut().enumerate().filter(|(_, queries)| !queries.is_empty()) {
+    for (thread, own) in of_thread.iter_mut().enumerate().filter(|(_, own)| !own.is_empty()) {
+        let gap = |at: u32| &gaps.all[at as usize];
         // Gaps of one device are in order; several devices may wait for one thread.
-        queries.sort_by_key(|query| query.start);
+        if !own.is_sorted_by_key(|&at| gap(at).start) {
+            own.sort_by_key(|&at| gap(at).start);
+        }
+        let queries = own.iter().map(|&at| Query { start: gap(at).start, end: gap(at).launch(trace).0, gap: at });
         host.run(ThreadId::from_index(thread), queries, found);
     }
 }

@@ -48,6 +48,40 @@ pub(super) struct Part {
     pub(super) idle: Ns,
 }
 
+/// Parts of all gaps, several a kernel: in pieces of memory that are not copied as they grow.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    chunks: Vec<Vec<Part>>,
+    latest: u32,
+    is_unsorted: bool,
+}
+
+impl Parts {
+    const CHUNK: usize = 1 << 15;
+
+    fn push(&mut self, part: Part) {
+        self.is_unsorted |= part.gap < self.latest;
+        self.latest = part.gap;
+        if self.chunks.last().is_none_or(|chunk| chunk.len() >= Self::CHUNK) {
+            // A first one grows as it is needed: most recordings are small.
+            self.chunks.push(Vec::with_capacity(if self.chunks.is_empty() { 16 } else { Self::CHUNK }));
+        }
+        if let Some(chunk) = self.chunks.last_mut() {
+            chunk.push(part);
+        }
+    }
+
+    /// The parts by gap, in chunks. Threads are gone through one after the other: with one thread and one device they come in order.
+    pub(super) fn by_gap(mut self) -> Vec<Vec<Part>> {
+        if self.is_unsorted {
+            let mut all: Vec<Part> = self.chunks.into_iter().flatten().collect();
+            all.sort_by_key(|part| part.gap);
+            self.chunks = vec![all];
+        }
+        self.chunks
+    }
+}
+
 /// Sums over all gaps, as they are completed.
 pub(super) struct Tally<'a, 't> {
     index: &'a TraceIndex<'t>,
@@ -57,9 +91,10 @@ pub(super) struct Tally<'a, 't> {
     causes: Vec<[Sums; IdleCause::COUNT]>,
     frames: HashMap<State, Sums, FixedState>,
     runs: Vec<Run>,
-    /// Kept when asked for; both in the order in which gaps are completed.
-    pub(super) parts: Option<Vec<Part>>,
-    pub(super) pieces: Option<Vec<IdlePiece>>,
+    /// Kept when asked for, in the order in which gaps are completed.
+    pub(super) parts: Option<Parts>,
+    /// Is shown every piece, in that order too, in place of the sums by host frame.
+    pub(super) see: Option<&'a mut (dyn FnMut(IdlePiece) + Send)>,
     pub(super) unsplit: u64,
 }
 
@@ -73,7 +108,7 @@ impl<'a, 't> Tally<'a, 't> {
             frames: HashMap::default(),
             runs: Vec::new(),
             parts: None,
-            pieces: None,
+            see: None,
             unsplit: 0,
         }
     }
@@ -83,18 +118,19 @@ impl<'a, 't> Tally<'a, 't> {
     }
 
     fn end_frame(&mut self, run: &Run) {
-        // Pieces hold the frames.
-        if self.pieces.is_none() {
-            self.frames.entry(run.state).or_default().add(run.frame_start, run.end);
-        }
         let device = self.gaps.devices[self.device(run.gap)].device;
-        if let Some(pieces) = &mut self.pieces {
+        if let Some(see) = &mut self.see {
             let (cause, frame) = run.state;
-            pieces.push(IdlePiece { device, start: run.frame_start, end: run.end, cause, frame });
+            see(IdlePiece { device, start: run.frame_start, end: run.end, cause, frame });
+        } else {
+            self.frames.entry(run.state).or_default().add(run.frame_start, run.end);
         }
     }
 
     fn end_cause(&mut self, run: &Run) {
+        if self.see.is_some() {
+            return;
+        }
         let device = self.device(run.gap);
         let cause = run.state.0;
         self.causes[device][cause.index()].add(run.cause_start, run.end);

@@ -1,5 +1,7 @@
 //! What the smells need beyond the tables: why the device was idle, which single calls stand out, how work was launched.
 
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use longpole_trace::{ActivityId, ActivityKind, ApiCallId, Interval, IntervalSet, Ns, StrId, ThreadId};
 
 use super::facts::names_with;
@@ -191,21 +193,25 @@ impl Evidence {
         let longest = (0..by_name.len()).max_by_key(|&name| by_name[name]);
         self.memory_calls.name = longest.map_or_else(String::new, |name| trace.strings.get(StrId::from_index(name)).to_owned());
         self.memory_calls.idle_ns =
-            managing.into_iter().zip(busy).map(|(managing, busy)| IntervalSet::from_unsorted(managing).difference(busy).total()).sum();
+            managing.into_iter().zip(busy).map(|(managing, busy)| IntervalSet::from_unsorted(managing).total_outside(busy)).sum();
     }
 
     /// Reads the host tree.
     fn host_side(&mut self, tables: &Tables<'_, '_>, busy: &[IntervalSet]) {
         let (tree, trace) = (tables.index.tree(), tables.index.trace());
-        let mut child_time = vec![Ns::ZERO; tree.len()];
-        let mut range_time = vec![Ns::ZERO; tree.len()];
+        let wall = tables.totals.wall_ns;
+        // Only calls of this length are worth looking at, and there are few of them.
+        let threshold = Ns((wall.get() as f64 * LONG_CALL_SHARE.value) as i64).max(SHORTEST_START_UP.ns());
+        // Time of the children of long nodes, and of the ranges right inside any.
+        let mut child_time: HashMap<NodeId, Ns, FixedState> = HashMap::default();
+        let mut range_time: HashMap<NodeId, Ns, FixedState> = HashMap::default();
         for node in tree.nodes() {
-            if let Some(parent) = tree.parent(node) {
-                let duration = tree.times(node).1;
-                child_time[parent.index()] += duration;
-                if matches!(tree.row(node), HostRow::Range(_)) {
-                    range_time[parent.index()] += duration;
-                }
+            let Some(parent) = tree.parent(node) else { continue };
+            if tree.times(parent).1 >= threshold {
+                *child_time.entry(parent).or_default() += tree.times(node).1;
+            }
+            if matches!(tree.row(node), HostRow::Range(_)) {
+                *range_time.entry(parent).or_default() += tree.times(node).1;
             }
         }
         self.host_work = host_work(tables, busy);
@@ -218,19 +224,16 @@ impl Evidence {
             let (start, duration) = tree.times(node);
             let around = tree.parent(node).is_some_and(|parent| covered[parent.index()]);
             let is_range = matches!(tree.row(node), HostRow::Range(_));
-            let wraps_range = range_time[node.index()].get() > duration.get() / 2;
+            let wraps_range = range_time.get(&node).is_some_and(|time| time.get() > duration.get() / 2);
             covered[node.index()] = around || !(is_range || wraps_range);
             if covered[node.index()] && !around && tables.scope.includes_node(tables.index, node) {
                 inside.push(Interval::new(start, duration));
             }
         }
-        let wall = tables.totals.wall_ns;
         if tables.scope.ranks(trace).len() <= 1 && !inside.is_empty() {
             self.outside_ns = Some((wall - IntervalSet::from_unsorted(inside).total()).max(Ns::ZERO));
         }
 
-        // Only calls of this length are worth looking at, and there are few of them.
-        let threshold = Ns((wall.get() as f64 * LONG_CALL_SHARE.value) as i64).max(SHORTEST_START_UP.ns());
         let mut candidates: Vec<(Ns, Ns, NodeId)> = Vec::new();
         for node in tree.nodes() {
             let (start, duration) = tree.times(node);
@@ -243,13 +246,13 @@ impl Evidence {
                 HostRow::Op(_) => !waits_or_frames(name),
                 HostRow::Api(_) => !blocks(name),
             };
-            if !is_judged || duration - child_time[node.index()] < threshold {
+            if !is_judged || duration - child_time.get(&node).copied().unwrap_or_default() < threshold {
                 continue;
             }
             let rank = trace.thread_rank(tree.thread(node)) as usize;
             let during = IntervalSet::from_unsorted(vec![Interval::new(start, duration)]);
             let own = own_time(tables, node, &self.profiler);
-            let without_busy = |set: &IntervalSet| busy.get(rank).map_or_else(|| set.total(), |busy| set.difference(busy).total());
+            let without_busy = |set: &IntervalSet| busy.get(rank).map_or_else(|| set.total(), |busy| set.total_outside(busy));
             if own.total() >= threshold && without_busy(&during).get() >= duration.get() / 5 * 4 {
                 candidates.push((own.total(), without_busy(&own), node));
             }
@@ -294,9 +297,9 @@ fn host_work(tables: &Tables<'_, '_>, busy: &[IntervalSet]) -> HostWork {
     for ((working, waiting), busy) in working.into_iter().zip(waiting).zip(busy) {
         let waiting = IntervalSet::from_unsorted(waiting);
         let working = IntervalSet::from_unsorted(working).difference(&waiting);
-        work.waiting += waiting.difference(busy).total();
+        work.waiting += waiting.total_outside(busy);
         work.total += working.total();
-        work.idle += working.difference(busy).total();
+        work.idle += working.total_outside(busy);
     }
     work
 }

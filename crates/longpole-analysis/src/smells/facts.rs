@@ -258,7 +258,7 @@ impl<'a, 't> Facts<'a, 't> {
         found.by_rank = by_rank.into_iter().map(IntervalSet::from_unsorted).collect();
         for (rank, set) in found.by_rank.iter().enumerate() {
             found.total += set.total();
-            found.idle += self.evidence.pace.busy.get(rank).map_or(set.total(), |busy| set.difference(busy).total());
+            found.idle += self.evidence.pace.busy.get(rank).map_or(set.total(), |busy| set.total_outside(busy));
         }
         found
     }
@@ -311,7 +311,7 @@ impl<'a, 't> Facts<'a, 't> {
         for (own, other) in own.into_iter().zip(other) {
             let own = IntervalSet::from_unsorted(own);
             work.total += own.total();
-            work.alone += own.difference(&IntervalSet::from_unsorted(other)).total();
+            work.alone += own.total_outside(&IntervalSet::from_unsorted(other));
         }
         work
     }

@@ -244,13 +244,18 @@ struct Shapes {
 fn shape_churn(facts: &Facts<'_, '_>) -> Option<Found> {
     let steps = judged(facts)?;
     let (trace, ops) = (facts.trace(), &facts.trace().host_ops);
-    let mut inside: Vec<(usize, usize, StrId)> = (0..ops.len())
-        .filter(|&row| ops.thread[row] == steps.thread)
-        .filter_map(|row| Some((steps.position(ops.start[row])?, row, ops.shapes(row)?)))
+    // Step and row.
+    let mut inside: Vec<(u32, u32)> = (0..ops.len())
+        .filter(|&row| ops.thread[row] == steps.thread && ops.shapes(row).is_some())
+        .filter_map(|row| Some((steps.position(ops.start[row])? as u32, row as u32)))
         .collect();
-    inside.sort_unstable();
+    if !inside.is_sorted() {
+        inside.sort_unstable();
+    }
     let mut known: HashMap<StrId, Shapes, FixedState> = HashMap::default();
-    for (step, row, shapes) in inside {
+    for (step, row) in inside {
+        let (step, row) = (step as usize, row as usize);
+        let Some(shapes) = ops.shapes(row) else { continue };
         let of = known.entry(ops.name[row]).or_default();
         if of.last_fresh != Some(step) {
             of.fresh_now.clear();

@@ -4,6 +4,15 @@
 //! leaving out symbols of the sequence (inserted), of the pattern (missing), or both (swapped). Each agreement is worth its surprise
 //! in bits, each repair costs the bits it takes to describe; the extension ends where the sum stays far below its best, and is cut
 //! back to that best.
+//!
+//! What stands between two steps ends the repeats, but seen from behind it can look like another form of a layer: the first norm of a
+//! layer comes once more after the last one. So where an extension backwards leaves out much that the pattern does not have, it is read
+//! forwards again from two periods before, and ends there if that does.
+//!
+//! The nearest place is found with one bit for each place of the pattern ahead (Shift-And: Baeza-Yates and Gonnet, 1992), so a repair
+//! takes about a hundred steps however far it reaches.
+
+use super::alphabet::Scratch;
 
 /// Symbols that must agree to resume after a difference, and fewer where the difference is small.
 const SYNC: usize = 3;
@@ -15,6 +24,8 @@ const WIDEST: usize = 48;
 /// Insertions of at least this many symbols that the pattern does not have, with little missing in exchange, end the repeats: what
 /// stands between two steps is longer than noise, and no layer has it.
 const BREAK: usize = 3;
+/// Periods before an insertion from which it is read forwards again.
+const AGAIN: usize = 2;
 
 /// The prices, in bits.
 #[derive(Clone, Copy, Debug)]
@@ -34,28 +45,43 @@ pub(super) struct Extension {
     pub(super) places: Vec<Option<u32>>,
     /// Its worth in bits.
     pub(super) bits: f64,
+    /// How many symbols from the seed on it depends on, at most; more than there are if it depends on where the sequence ends.
+    pub(super) reach: usize,
+    /// Where it met what ends repeats.
+    broken: Option<usize>,
+}
+
+/// An insertion that is to be read from the other side.
+struct Doubt {
+    /// Symbols before it, and with it.
+    begin: usize,
+    end: usize,
+    /// The best extension without it.
+    best: (f64, usize),
 }
 
 /// A sequence read forwards or backwards from a place.
 pub(super) struct View<'s> {
     symbols: &'s [u32],
     from: usize,
+    /// Where it ends.
+    to: usize,
     backwards: bool,
 }
 
 impl<'s> View<'s> {
     /// Symbols from `from` on.
     pub(super) fn forwards(symbols: &'s [u32], from: usize) -> Self {
-        Self { symbols, from, backwards: false }
+        Self { symbols, from, to: symbols.len(), backwards: false }
     }
 
-    /// Symbols before `from`, the nearest first.
-    pub(super) fn backwards(symbols: &'s [u32], from: usize) -> Self {
-        Self { symbols, from, backwards: true }
+    /// Symbols before `from` down to `to`, the nearest first.
+    pub(super) fn backwards(symbols: &'s [u32], from: usize, to: usize) -> Self {
+        Self { symbols, from, to, backwards: true }
     }
 
-    fn len(&self) -> usize {
-        if self.backwards { self.from } else { self.symbols.len() - self.from }
+    pub(super) fn len(&self) -> usize {
+        self.from.abs_diff(self.to)
     }
 
     fn get(&self, at: usize) -> u32 {
@@ -65,42 +91,47 @@ impl<'s> View<'s> {
 
 /// Aligns what is seen with repeats of `pattern` from its place 0 (backwards: from its last place down).
 ///
-/// `eager` extends over ties, so that of equally good ends the farthest is taken. `foreign` tells symbols that the pattern does not have.
-pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bool, foreign: impl Fn(u32) -> bool) -> Extension {
+/// `eager` extends over ties, so that of equally good ends the farthest is taken. The symbols of the pattern must be known to `scratch`.
+pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bool, scratch: &mut Scratch) -> Extension {
     let period = pattern.len();
-    let place = |at: usize| if view.backwards { period - 1 - at % period } else { at % period };
     let length = view.len();
     let mut found = Extension::default();
     let (mut best_bits, mut best_len) = (0.0, 0);
     let (mut at, mut slot) = (0, 0);
-    let agrees = |at: usize, slot: usize| at < length && view.get(at) == pattern[place(slot)];
+    let mut doubt: Option<Doubt> = None;
     while at < length {
-        if agrees(at, slot) {
-            found.places.push(Some(place(slot) as u32));
+        if doubt.as_ref().is_some_and(|doubt| at >= doubt.end + AGAIN * period)
+            && let Some(doubt) = doubt.take()
+            && doubt.is_confirmed(view, &found.places, pattern, prices, scratch)
+        {
+            (best_bits, best_len) = doubt.best;
+            break;
+        }
+        let place = if view.backwards { period - 1 - slot } else { slot };
+        if view.get(at) == pattern[place] {
+            found.places.push(Some(place as u32));
             found.bits += prices.agree;
             at += 1;
-            slot += 1;
+            slot = if slot + 1 == period { 0 } else { slot + 1 };
             if found.bits > best_bits || (eager && found.bits >= best_bits) {
                 (best_bits, best_len) = (found.bits, found.places.len());
             }
             continue;
         }
-        let widest = WIDEST.min(period);
-        let synced = |inserted: usize, missing: usize, count: usize| (0..count).all(|t| agrees(at + inserted + t, slot + missing + t));
-        let repair = (1..=2 * widest).find_map(|total| {
-            let fewest = total.saturating_sub(widest);
-            (fewest..=total.min(widest)).map(|inserted| (inserted, total - inserted)).find(|&(inserted, missing)| {
-                // What is left of the sequence may be shorter than what must agree.
-                let count = if total <= NEAR { SYNC_NEAR } else { SYNC };
-                synced(inserted, missing, count)
-            })
-        });
-        let Some((inserted, missing)) = repair else { break };
-        if inserted >= BREAK && (missing * 2 <= inserted || missing * 5 >= period * 3) {
-            let strangers = (at..at + inserted).filter(|&at| foreign(view.get(at))).count();
-            if strangers >= BREAK {
+        let Some((inserted, missing)) = (Mismatch { view, pattern, at, slot }).repair(scratch) else { break };
+        let is_break = inserted >= BREAK && (at..at + inserted).filter(|&at| !scratch.knows(view.get(at))).count() >= BREAK;
+        if is_break && (missing * 2 <= inserted || missing * 5 >= period * 3) {
+            found.broken = Some(at);
+            break;
+        }
+        if is_break {
+            if let Some(doubt) = doubt.take()
+                && doubt.is_confirmed(view, &found.places, pattern, prices, scratch)
+            {
+                (best_bits, best_len) = doubt.best;
                 break;
             }
+            doubt = Some(Doubt { begin: at, end: at + inserted, best: (best_bits, best_len) });
         }
         found.bits -= prices.repair + prices.agree * inserted as f64;
         if found.bits < best_bits - prices.patience {
@@ -108,9 +139,97 @@ pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bo
         }
         found.places.extend(std::iter::repeat_n(None, inserted));
         at += inserted;
-        slot += missing;
+        slot = (slot + missing) % period;
+    }
+    found.reach = at + WIDEST + SYNC;
+    // What was left out at the end is in doubt only if what is behind it counts; that must be most of a layer.
+    if let Some(doubt) = doubt.filter(|doubt| best_len > doubt.end)
+        && (found.places[doubt.end..best_len].iter().flatten().count() * 2 < period
+            || doubt.is_confirmed(view, &found.places, pattern, prices, scratch))
+    {
+        (best_bits, best_len) = doubt.best;
     }
     found.places.truncate(best_len);
     found.bits = best_bits;
     found
+}
+
+impl Doubt {
+    /// Whether what follows an insertion backwards, read forwards, ends at it.
+    fn is_confirmed(&self, view: &View<'_>, places: &[Option<u32>], pattern: &[u32], prices: Prices, scratch: &mut Scratch) -> bool {
+        if !view.backwards {
+            return false;
+        }
+        let Some((last, place)) = places.iter().enumerate().rev().find_map(|(at, place)| Some((at, (*place)?))) else { return false };
+        if last < self.end {
+            return false;
+        }
+        let (from, until) = (view.from - 1 - last, view.from - self.begin);
+        let mut turned = pattern.to_vec();
+        turned.rotate_left(place as usize);
+        let to = (until + WIDEST + SYNC).min(view.symbols.len());
+        let again = extend(&View { symbols: view.symbols, from, to, backwards: false }, &turned, prices, true, scratch);
+        again.broken.is_some_and(|broken| from + broken < until)
+    }
+}
+
+/// Where a sequence and a pattern differ.
+struct Mismatch<'m> {
+    view: &'m View<'m>,
+    pattern: &'m [u32],
+    at: usize,
+    /// Places of the pattern from its begin as the view reads it, not beyond its period.
+    slot: usize,
+}
+
+impl Mismatch<'_> {
+    fn symbol(&self, ahead: usize) -> Option<u32> {
+        let at = self.at + ahead;
+        (at < self.view.len()).then(|| self.view.get(at))
+    }
+
+    fn of_pattern(&self, ahead: usize) -> u32 {
+        let period = self.pattern.len();
+        let slot = (self.slot + ahead) % period;
+        self.pattern[if self.view.backwards { period - 1 - slot } else { slot }]
+    }
+
+    /// How many symbols to leave out of the sequence and of the pattern for both to agree again: fewest together, and of those fewest
+    /// of the sequence.
+    fn repair(&self, scratch: &mut Scratch) -> Option<(usize, usize)> {
+        let widest = WIDEST.min(self.pattern.len());
+        let near = (1..=NEAR.min(2 * widest)).find_map(|total| {
+            (total.saturating_sub(widest)..=total.min(widest))
+                .map(|inserted| (inserted, total - inserted))
+                .find(|&(inserted, missing)| (0..SYNC_NEAR).all(|t| self.symbol(inserted + t) == Some(self.of_pattern(missing + t))))
+        });
+        if near.is_some() {
+            return near;
+        }
+        // Bit `m` of a symbol's mask: it stands `m` places ahead in the pattern.
+        let ahead = widest + SYNC;
+        for missing in 0..ahead {
+            scratch.masks[self.of_pattern(missing) as usize] |= 1 << missing;
+        }
+        let mask = |inserted: usize| self.symbol(inserted).map_or(0, |symbol| scratch.masks[symbol as usize]);
+        let allowed = (1_u64 << (widest + 1)) - 1;
+        let (mut first, mut second) = (mask(0), mask(1));
+        let mut best: Option<(usize, usize)> = None;
+        for inserted in 0..=widest {
+            if best.is_some_and(|(inserted_best, missing)| inserted >= inserted_best + missing) {
+                break;
+            }
+            let third = mask(inserted + 2);
+            let synced = first & (second >> 1) & (third >> 2) & allowed;
+            let missing = synced.trailing_zeros() as usize;
+            if synced != 0 && best.is_none_or(|(inserted_best, missing_best)| inserted + missing < inserted_best + missing_best) {
+                best = Some((inserted, missing));
+            }
+            (first, second) = (second, third);
+        }
+        for missing in 0..ahead {
+            scratch.masks[self.of_pattern(missing) as usize] = 0;
+        }
+        best
+    }
 }

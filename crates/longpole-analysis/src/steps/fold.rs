@@ -8,7 +8,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::align::Reference;
-use super::repeats::{Block, SIGNIFICANT_BITS, blocks, collision_bits};
+use super::alphabet::collision_bits;
+use super::repeats::{Block, SIGNIFICANT_BITS, blocks};
 
 /// Loops within loops that are followed.
 const DEPTH: usize = 3;

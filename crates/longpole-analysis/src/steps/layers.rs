@@ -13,6 +13,8 @@ const WHOLE_LAYER: f64 = 0.5;
 const WHOLE_TOGETHER: f64 = 0.75;
 /// Longest end that is looked for before a run: the search takes the square.
 const LONGEST_END: usize = 64;
+/// How far before a run is looked.
+pub(super) const LOOKS_BACK: usize = 4 * LONGEST_END;
 /// Forms of that end that are tried.
 const MOST_FORMS: usize = 4;
 /// Fewest layers of a block; what repeats twice can be a step as well.
@@ -180,7 +182,14 @@ pub(super) fn regular_strangers(symbols: &[u32], block: &Block) -> Option<Vec<us
         let begun = |at: usize| block.bounds[..layers].partition_point(|&bound| (bound as usize) < at);
         let counts: Vec<usize> = inside.iter().map(|&at| begun(at)).collect();
         let first = *counts.first()?;
+        // Where it stands but once inside, it has to stand at the same place of a layer as the one before the block.
+        let is_same_place = |at: usize| {
+            let before = symbols[..start].iter().rposition(|&symbol| symbol == stranger);
+            let next = block.bounds[block.bounds.partition_point(|&bound| bound as usize <= at).min(layers)] as usize;
+            before.is_some_and(|before| start - before == next - at)
+        };
         let regular = first >= FEWEST_BETWEEN
+            && (inside.len() > 1 || is_same_place(inside[0]))
             && counts.windows(2).all(|pair| pair[1] - pair[0] == first)
             && layers - counts[counts.len() - 1] == first;
         regular.then_some(inside)

@@ -9,42 +9,40 @@ use hashbrown::HashMap;
 use longpole_trace::{ActivityId, Ns, RangeId};
 
 use super::Program;
+use super::looks::Looks;
 use super::names::template;
-use super::repeats::blocks;
 use super::types::StepOptions;
 use crate::index::TraceIndex;
 use crate::ranges::is_users;
 use crate::scope::{Scope, autograd_workers};
 
-const NONE: u32 = u32::MAX;
+pub(super) const NONE: u32 = u32::MAX;
 /// Share of a range's work that those inside must hold for the range to be a loop around steps.
 const INSIDE: f64 = 0.7;
 /// Share of all device work that the markers must hold to be used.
 const HOLDS_MOST: f64 = 0.5;
-/// Classes of inner ranges whose work is looked at for layers, those with most work first: a look costs a pass over all work.
-const LOOKED_AT: usize = 8;
 /// Levels of nesting that are followed.
 const DEPTH: usize = 16;
 
 /// A range that may be a step.
 #[derive(Clone, Copy, Debug)]
-struct Instance {
+pub(super) struct Instance {
     range: RangeId,
     start: Ns,
     end: Ns,
     /// The innermost one around it.
-    parent: u32,
-    class: u32,
+    pub(super) parent: u32,
+    pub(super) class: u32,
     /// Device activities launched inside, at any depth.
-    work: u64,
+    pub(super) work: u64,
 }
 
 /// Ranges with the device work they hold.
-struct Forest {
-    instances: Vec<Instance>,
+pub(super) struct Forest {
+    pub(super) instances: Vec<Instance>,
     /// For each program, the innermost instance of each position.
-    inner: Vec<Vec<u32>>,
-    classes: usize,
+    pub(super) inner: Vec<Vec<u32>>,
+    pub(super) classes: usize,
 }
 
 /// Steps by marker: for each program, the marker of each step and its positions.
@@ -187,6 +185,7 @@ impl Forest {
                 children.entry(around).or_default().push((class, count, work));
             }
         }
+        let mut looks = Looks::new(self, programs);
         let mut chosen = vec![false; self.classes];
         let mut visited = vec![false; self.classes];
         let mut open: Vec<(u32, usize)> = children.get(&NONE).into_iter().flatten().map(|&(class, _, _)| (class, 0)).collect();
@@ -199,8 +198,8 @@ impl Forest {
             let held: u64 = inner.iter().map(|child| child.2).sum();
             let mut repeated: Vec<(u32, u64, u64)> = inner.iter().filter(|child| child.1 >= 2 * count).copied().collect();
             repeated.sort_unstable_by_key(|&(class, _, work)| (std::cmp::Reverse(work), class));
-            let repeated: Vec<u32> = repeated.into_iter().take(LOOKED_AT).map(|(class, _, _)| class).collect();
-            let by_repeats = !repeated.is_empty() && held as f64 >= work as f64 * INSIDE && self.are_steps(programs, class, &repeated);
+            let repeated: Vec<u32> = repeated.into_iter().map(|(class, _, _)| class).collect();
+            let by_repeats = !repeated.is_empty() && held as f64 >= work as f64 * INSIDE && looks.are_steps(class, &repeated);
             let repeats_below = || inner.iter().any(|child| children.get(&child.0).is_some_and(|below| below.iter().any(|b| b.1 >= 2)));
             let by_loop_inside = count == 1 && held as f64 >= work as f64 * INSIDE && repeats_below();
             // A range around each of another, with nothing besides.
@@ -213,39 +212,6 @@ impl Forest {
             }
         }
         chosen
-    }
-
-    /// Whether ranges that repeat inside others are whole steps: they have layers of their own, or the ranges around have none either.
-    fn are_steps(&self, programs: &[Program], around: u32, repeated: &[u32]) -> bool {
-        let has_layers = |class: u32| {
-            let symbols = self.largest(programs, class);
-            let found = blocks(&symbols);
-            found.iter().any(|block| (block.end() - block.start()) * 2 >= symbols.len())
-        };
-        repeated.iter().any(|&class| has_layers(class)) || !has_layers(around)
-    }
-
-    /// The symbols of the instance of a class with most work.
-    fn largest(&self, programs: &[Program], class: u32) -> Vec<u32> {
-        let of_class = (0..self.instances.len()).filter(|&at| self.instances[at].class == class);
-        let Some(wanted) = of_class.max_by_key(|&at| (self.instances[at].work, std::cmp::Reverse(at))) else { return Vec::new() };
-        // Outer ones come first, so one pass tells what is inside.
-        let mut is_inside = vec![false; self.instances.len()];
-        for at in wanted..self.instances.len() {
-            let parent = self.instances[at].parent;
-            is_inside[at] = at == wanted || (parent != NONE && is_inside[parent as usize]);
-        }
-        let mut best = Vec::new();
-        for (program, inner) in programs.iter().zip(&self.inner) {
-            let folded = &program.folded;
-            let kept = folded.kept.iter().zip(&folded.symbols);
-            let is_held = |position: u32| inner[position as usize] != NONE && is_inside[inner[position as usize] as usize];
-            let symbols: Vec<u32> = kept.filter(|(position, _)| is_held(**position)).map(|(_, &symbol)| symbol).collect();
-            if symbols.len() > best.len() {
-                best = symbols;
-            }
-        }
-        best
     }
 }
 

@@ -4,8 +4,8 @@
 //! in groups of like steps, each cut into prologue, layers and epilogue, with a table by place. The stages, a file each:
 //!
 //! 1. `sequence`: the work of each device in program order.
-//! 2. `repeats` (with `cyclic` and `layers`): blocks of repeated layers and their significance; `fold` takes loops inside layers for one round.
-//! 3. `markers` and `names`: which ranges are steps; `find` and `cut`: steps without ranges.
+//! 2. `repeats` (with `alphabet`, `runs`, `cyclic` and `layers`): blocks of repeated layers and their significance; `fold` takes loops inside layers for one round.
+//! 3. `markers` (with `names` and `looks`): which ranges are steps; `find` and `cut`: steps without ranges.
 //! 4. `group` (with `align`): like steps together, warm-up and cut-off ones apart.
 //! 5. `canon`, `table`, `assemble`: the canonical sequence of a group, every activity in its place, figures.
 //! 6. `roles`: what each place does in the model.
@@ -13,6 +13,7 @@
 //! Nothing here knows a model or a framework, but for the names of a few numbers in markers.
 
 mod align;
+mod alphabet;
 mod assemble;
 mod canon;
 mod cut;
@@ -21,10 +22,12 @@ mod find;
 mod fold;
 mod group;
 mod layers;
+mod looks;
 mod markers;
 mod names;
 mod repeats;
 mod roles;
+mod runs;
 mod sequence;
 mod table;
 mod types;

@@ -15,8 +15,9 @@
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use super::cyclic::{Prices, View, extend};
-use super::layers::{Run, regular_strangers};
+use super::alphabet::{Dense, Scratch};
+use super::layers::regular_strangers;
+use super::runs::{Runs, SHORTEST_PERIOD};
 
 /// Symbols whose common recurrence votes for a period.
 const GRAM: usize = 4;
@@ -24,17 +25,10 @@ const GRAM: usize = 4;
 const VOTES: usize = 6;
 /// Longest period looked for: a layer of a mixture with all its experts launched one by one is shorter.
 const LONGEST_PERIOD: usize = 16_384;
-const SHORTEST_PERIOD: usize = 3;
 /// Periods that are followed up, most votes first.
 const PERIODS: usize = 48;
-/// Share of symbols that agree with those a period earlier at a seed.
-const SEED_SHARE: f64 = 0.6;
-/// Where blocks of a shorter period have a larger share of the symbols, no longer period is looked for: it could not win.
-const EXPLAINED: f64 = 0.8;
 /// Evidence that a block must have, in bits.
 pub(super) const SIGNIFICANT_BITS: f64 = 40.0;
-/// Bits to describe a difference besides its place and its symbols.
-const REPAIR_BITS: f64 = 4.0;
 /// Shortest sequence looked at: three layers of the shortest period.
 const SHORTEST_SEQUENCE: usize = 3 * SHORTEST_PERIOD;
 /// Shorter periods win over a longer one if they explain this share of it.
@@ -77,42 +71,19 @@ impl Block {
     }
 }
 
-/// What became of a seed.
-enum Attempt {
-    /// A significant run with layers.
-    Block(Block),
-    /// A significant run without enough layers, up to here.
-    NoLayers {
-        /// One past its last symbol.
-        end: usize,
-    },
-    /// Nothing significant.
-    Chance,
-}
-
-/// A sequence with dense symbols and what chance agreement is worth in it.
-struct Text<'s> {
-    symbols: &'s [u32],
-    /// Bits of an agreement, by the frequencies of the whole.
-    agree: f64,
-    /// Bits to choose a place and a period.
-    choice: f64,
-}
-
-/// Minus the logarithm of the chance that two symbols drawn from these are the same.
-pub(super) fn collision_bits(symbols: &[u32]) -> f64 {
-    let mut counts: HashMap<u32, u64, FixedState> = HashMap::default();
-    for &symbol in symbols {
-        *counts.entry(symbol).or_default() += 1;
-    }
-    let total = symbols.len() as f64;
-    let chance: f64 = counts.values().map(|&count| (count as f64 / total).powi(2)).sum();
-    if chance > 0.0 { -chance.log2() } else { 0.0 }
-}
-
 /// The blocks of a sequence, in order, not overlapping.
 pub(super) fn blocks(symbols: &[u32]) -> Vec<Block> {
-    let found = unsplit(symbols);
+    if symbols.len() < SHORTEST_SEQUENCE {
+        return Vec::new();
+    }
+    let Dense { symbols, names } = Dense::new(symbols);
+    let mut found = dense_blocks(&symbols, &mut Scratch::new(names.len()));
+    found.iter_mut().flat_map(|block| &mut block.pattern).for_each(|symbol| *symbol = names[*symbol as usize]);
+    found
+}
+
+fn dense_blocks(symbols: &[u32], scratch: &mut Scratch) -> Vec<Block> {
+    let found = unsplit(symbols, scratch);
     let mut all = Vec::with_capacity(found.len());
     for (number, block) in found.iter().enumerate() {
         let Some(cuts) = regular_strangers(symbols, block) else {
@@ -125,7 +96,7 @@ pub(super) fn blocks(symbols: &[u32]) -> Vec<Block> {
         let ends = cuts.iter().copied().chain(std::iter::once(to));
         let mut begin = from;
         for end in ends {
-            let part = unsplit(&symbols[begin..end]);
+            let part = unsplit(&symbols[begin..end], scratch);
             all.extend(part.into_iter().map(|block| block.moved(begin as u32)));
             begin = end;
         }
@@ -133,15 +104,16 @@ pub(super) fn blocks(symbols: &[u32]) -> Vec<Block> {
     all
 }
 
-fn unsplit(symbols: &[u32]) -> Vec<Block> {
+fn unsplit(symbols: &[u32], scratch: &mut Scratch) -> Vec<Block> {
     if symbols.len() < SHORTEST_SEQUENCE {
         return Vec::new();
     }
-    let text = Text { symbols, agree: collision_bits(symbols), choice: 2.0 * (symbols.len() as f64).log2() };
+    let agree = scratch.collision_bits(symbols);
+    let mut runs = Runs { symbols, agree, choice: 2.0 * (symbols.len() as f64).log2(), scratch };
     // Accepted blocks by start.
     let mut accepted: Vec<Block> = Vec::new();
     for period in periods(symbols) {
-        let found = text.runs(period, &explained_before(symbols.len(), &accepted, period));
+        let found = runs.of_period(period, &explained_before(symbols.len(), &accepted, period));
         if !found.is_empty() {
             accepted = settle(accepted, found);
         }
@@ -214,118 +186,6 @@ fn settle(shorter: Vec<Block>, longer: Vec<Block>) -> Vec<Block> {
     all.extend(won);
     all.sort_by_key(Block::start);
     all
-}
-
-impl Text<'_> {
-    /// Significant runs of one period, in order, without overlap.
-    fn runs(&self, period: usize, explained: &[u32]) -> Vec<Block> {
-        let symbols = self.symbols;
-        let window = period.max(12);
-        let mut runs: Vec<Block> = Vec::new();
-        let first = period + window;
-        if symbols.len() < first {
-            return runs;
-        }
-        let agrees = |at: usize| u32::from(symbols[at] == symbols[at - period]);
-        // Agreements before each place from `period` on.
-        let mut before = Vec::with_capacity(symbols.len() - period + 1);
-        before.push(0_u32);
-        let mut sum = 0;
-        for at in period..symbols.len() {
-            sum += agrees(at);
-            before.push(sum);
-        }
-        let in_window = |end: usize| before[end - period] - before[end - period - window];
-        let least = (window as f64 * SEED_SHARE).ceil() as u32;
-        let is_explained = |end: usize| f64::from(explained[end] - explained[end - window]) > window as f64 * EXPLAINED;
-        let mut end = first;
-        while end <= symbols.len() {
-            if in_window(end) < least || is_explained(end) {
-                end += 1;
-                continue;
-            }
-            // The best seed nearby.
-            let mut best = end;
-            for near in end..=(end + 4 * period).min(symbols.len()) {
-                let here = in_window(near);
-                if here < least {
-                    break;
-                }
-                if here > in_window(best) {
-                    best = near;
-                }
-                if here as usize == window {
-                    break;
-                }
-            }
-            // What a run reached is not looked at again, whatever became of it: seeds inside it would only find the same run anew, each
-            // at the cost of all of it.
-            match self.run(best - period, symbols[best - period..best].to_vec()) {
-                Attempt::Block(block) if runs.last().is_none_or(|last| last.end() <= block.start()) => {
-                    end = (block.end() + window).max(end + period);
-                    runs.push(block);
-                }
-                Attempt::Block(block) => end = (block.end() + window).max(best + period),
-                Attempt::NoLayers { end: reached } => end = (reached + window).max(best + period),
-                Attempt::Chance => end = best + period,
-            }
-        }
-        runs
-    }
-
-    /// The run of a pattern that stands at `at`.
-    fn run(&self, at: usize, pattern: Vec<u32>) -> Attempt {
-        let block = match self.extended(at, pattern) {
-            Attempt::Block(block) => block,
-            other => return other,
-        };
-        // The seed may be an unusual layer: the usual one explains more.
-        let layers = || block.bounds.windows(2).map(|pair| &self.symbols[pair[0] as usize..pair[1] as usize]);
-        let mut counts: HashMap<&[u32], (u32, u32), FixedState> = HashMap::default();
-        for (number, layer) in layers().enumerate() {
-            counts.entry(layer).or_insert((0, number as u32)).0 += 1;
-        }
-        let most = counts.iter().max_by_key(|(_, (count, number))| (*count, std::cmp::Reverse(*number)));
-        let Some((&usual, &(count, number))) = most else { return Attempt::Block(block) };
-        if count < 2 || usual == block.pattern || usual.len() < SHORTEST_PERIOD {
-            return Attempt::Block(block);
-        }
-        // A pattern that took in what stands between two steps repeats with a hole in it; its own period finds the layers better.
-        let differs = usual.len().abs_diff(block.pattern.len()) * 5 > block.pattern.len();
-        let pattern_count = counts.get(block.pattern.as_slice()).map_or(0, |(count, _)| *count);
-        if differs {
-            return if count <= 2 * pattern_count { Attempt::Block(block) } else { Attempt::NoLayers { end: block.end() } };
-        }
-        match self.extended(block.bounds[number as usize] as usize, usual.to_vec()) {
-            Attempt::Block(again) if again.bits > block.bits || count > 2 * pattern_count => Attempt::Block(again),
-            _ => Attempt::Block(block),
-        }
-    }
-
-    fn extended(&self, at: usize, pattern: Vec<u32>) -> Attempt {
-        let agree = self.agree.min(collision_bits(&pattern));
-        if agree <= 0.0 {
-            return Attempt::Chance;
-        }
-        let repair = (pattern.len() as f64).log2() + REPAIR_BITS;
-        let prices = Prices { agree, repair, patience: SIGNIFICANT_BITS.max(agree * pattern.len() as f64 * 0.75) };
-        let mut known: Vec<u32> = pattern.clone();
-        known.sort_unstable();
-        let foreign = |symbol: u32| known.binary_search(&symbol).is_err();
-        let left = extend(&View::backwards(self.symbols, at), &pattern, prices, true, foreign);
-        let right = extend(&View::forwards(self.symbols, at + pattern.len()), &pattern, prices, false, foreign);
-        let bits = left.bits + right.bits - self.choice;
-        if bits < SIGNIFICANT_BITS {
-            return Attempt::Chance;
-        }
-        let mut places: Vec<Option<u32>> = left.places;
-        let start = at - places.len();
-        places.reverse();
-        places.extend((0..pattern.len()).map(|place| Some(place as u32)));
-        places.extend(right.places);
-        let end = start + places.len();
-        Run { start, places, pattern, bits }.layered(self.symbols).map_or(Attempt::NoLayers { end }, Attempt::Block)
-    }
 }
 
 #[cfg(test)]

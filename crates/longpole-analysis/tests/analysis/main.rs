@@ -11,6 +11,7 @@ mod roofline;
 mod scale;
 mod slow_ranks;
 mod slow_reader;
+mod step_ceilings;
 mod steps;
 mod torch_parity;
 mod torch_table;

@@ -106,10 +106,7 @@ fn table(shown: &Shown<'_>, layout: &DiffLayout) -> Table {
                 Value::Time(row.delta_ns),
                 Value::share(Some(row.delta_ns), shown.whole),
                 Value::number(comparison.and_then(|comparison| comparison.ratio)),
-                comparison
-                    .and_then(|comparison| comparison.smallest_effect)
-                    .filter(|effect| *effect < 10.0)
-                    .map_or(Value::Missing, Value::Share),
+                comparison.and_then(|comparison| comparison.smallest_effect).map_or(Value::Missing, Value::Share),
                 text(comparison.map_or(row.presence(), |comparison| comparison.verdict.code())),
             ])
         })
@@ -182,9 +179,9 @@ fn pair_facts(pair: &StepPair, main: Option<&DiffRow>) -> Vec<(&'static str, Str
         let ratio = comparison.ratio.map_or_else(String::new, |ratio| format!(", {}", by_how_much(ratio)));
         facts.push(("step", format!("{}: {times}{ratio} ({figure})", comparison.verdict.code())));
         let shown = match comparison.smallest_effect {
-            Some(effect) if effect < 10.0 => format!("a change of {} % is the smallest that these steps can show", percent(effect)),
-            Some(_) => "these steps are too few or too uneven to show any change".to_owned(),
-            None => "one step on a side: no verdict".to_owned(),
+            Some(effect) => format!("a change of {} % is the smallest that these steps can show", percent(effect)),
+            None if pair.steps.0.min(pair.steps.1) < 2 => "one step on a side: no verdict".to_owned(),
+            None => "these steps are too few or too uneven to show any change".to_owned(),
         };
         facts.push(("smallest", shown));
     }
@@ -213,6 +210,8 @@ fn suspects(diff: &Diff) -> Option<Table> {
     let ceiling = |share: Option<SuspectShare>| Value::time(share.and_then(|share| share.ceiling_ns));
     let row = |change: &longpole_analysis::SuspectChange| {
         let word = match (change.before, change.after) {
+            (Some(_), None) if !change.judged.1 => "not known",
+            (None, Some(_)) if !change.judged.0 => "not known",
             (Some(_), None) => "gone",
             (None, Some(_)) => "new",
             _ => "",
@@ -311,10 +310,7 @@ pub fn diff_csv(diff: &Diff) -> Table {
             Value::time(row.after_ns),
             Value::Time(row.delta_ns),
             Value::number(comparison.and_then(|comparison| comparison.ratio)),
-            comparison
-                .and_then(|comparison| comparison.smallest_effect)
-                .filter(|effect| effect.is_finite())
-                .map_or(Value::Missing, Value::Share),
+            comparison.and_then(|comparison| comparison.smallest_effect).map_or(Value::Missing, Value::Share),
             Value::name(comparison.map(|comparison| comparison.verdict.code())),
         ])
     };

@@ -11,6 +11,7 @@ mod ranges;
 mod ranks;
 mod roofline;
 mod shapes;
+mod step_ceilings;
 mod steps;
 
 pub use diff::{DiffLayout, diff, diff_csv};
@@ -22,6 +23,8 @@ pub use ops::ops;
 pub use ranges::{RangeLayout, ranges};
 pub use ranks::{RankLayout, ranks, ranks_csv};
 pub use roofline::{no_peaks, roofline, roofline_rows};
+pub use step_ceilings::Steps;
+pub(crate) use step_ceilings::of_span;
 pub(crate) use steps::rows_in_order;
 pub use steps::{StepLayout, StepOrder, role_source, steps, steps_csv};
 

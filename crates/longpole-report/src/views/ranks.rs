@@ -20,6 +20,8 @@ const LATE_SHOWN: usize = 3;
 pub struct RankLayout {
     /// Rows of the tables of collectives; `None` for all.
     pub limit: Option<usize>,
+    /// Ranks before any was filtered out.
+    pub ranks: usize,
 }
 
 fn table(noun: &'static str, columns: Vec<Column>, rows: Vec<Row>) -> Table {
@@ -355,7 +357,7 @@ fn notes(report: &RankReport, trace: &Trace) -> Vec<String> {
 pub fn ranks(report: &RankReport, trace: &Trace, layout: &RankLayout) -> Vec<Block> {
     let plural = |n: usize, one: &str| format!("{} {one}{}", count(n as u64), if n == 1 { "" } else { "s" });
     let matched = format!("{} on several of them", plural(report.collectives.len(), "collective"));
-    let mut blocks = vec![Block::Heading("Ranks".to_owned(), format!("{}, {matched}", plural(report.ranks.len(), "rank")))];
+    let mut blocks = vec![Block::Heading("Ranks".to_owned(), format!("{}, {matched}", plural(layout.ranks, "rank")))];
     blocks.push(Block::Table(by_rank(report)));
     if !report.collectives.is_empty() {
         blocks.extend([Block::Title("Collectives"), Block::Table(by_kind(report, trace, layout.limit))]);

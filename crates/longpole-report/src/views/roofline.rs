@@ -83,16 +83,20 @@ fn verdict(row: &RooflineRow) -> Value {
 
 /// The table of operators and shapes.
 pub fn roofline_rows(table: &RooflineTable) -> Table {
-    const NO_FLOOR: &str = "floors: the peaks of the device are not known";
+    let no_floor = if table.peaks.is_some() {
+        "floors: of no row shown are both shapes and a formula known"
+    } else {
+        "floors: the peaks of the device are not known"
+    };
+    let no_shapes = if table.rows.iter().any(|row| row.shapes.is_some()) {
+        "shapes: the rows shown have none"
+    } else {
+        "shapes: not recorded (record_shapes=True records them)"
+    };
     let columns = vec![
         Column::new("name", "operator", Kind::Text).at_least(22).not_below(18),
         Column::new("shapes", "", Kind::Text).in_csv_only(),
-        Column::new("shapes", "input shapes", Kind::Text)
-            .not_in_csv()
-            .at_least(20)
-            .not_below(12)
-            .droppable(7)
-            .or_absent("shapes: not recorded (record_shapes=True records them)"),
+        Column::new("shapes", "input shapes", Kind::Text).not_in_csv().at_least(20).not_below(12).droppable(7).or_absent(no_shapes),
         Column::new("types", "types", Kind::Text).in_csv_only(),
         Column::new("kernel", "kernel", Kind::Text).in_csv_only(),
         Column::new("calls", "calls", Kind::Count).droppable(8),
@@ -100,9 +104,9 @@ pub fn roofline_rows(table: &RooflineTable) -> Table {
         Column::new("share_fraction", "share", Kind::Share).droppable(5),
         Column::new("flops_per_call", "FLOPs/call", Kind::Flops).droppable(3),
         Column::new("bytes_per_call", "bytes/call", Kind::Bytes).droppable(3),
-        Column::new("floor_ns", "floor", Kind::Time).in_unit_of("time").droppable(9).or_absent(NO_FLOOR),
-        Column::new("above_floor_ns", "above", Kind::Time).in_unit_of("time").droppable(4).or_absent(NO_FLOOR),
-        Column::new("time_over_floor", "time/floor", Kind::Number).droppable(10).or_absent(NO_FLOOR),
+        Column::new("floor_ns", "floor", Kind::Time).in_unit_of("time").droppable(9).or_absent(no_floor),
+        Column::new("above_floor_ns", "above", Kind::Time).in_unit_of("time").droppable(4).or_absent(no_floor),
+        Column::new("time_over_floor", "time/floor", Kind::Number).droppable(10).or_absent(no_floor),
         Column::new("flops_per_s", "FLOP rate", Kind::FlopRate).droppable(2),
         Column::new("bytes_per_s", "byte rate", Kind::Rate).droppable(2),
         Column::new("verdict", "bound by", Kind::Text).droppable(6),

@@ -1,12 +1,13 @@
 //! The steps: a line a group, then for each group its medians, its table by role, its layers and its slow steps.
 
-use std::collections::HashMap;
-
 use longpole_analysis::{
-    Culprit, FoundBy, LayerKind, LayerStructure, Part, RoleSource, StepGroup, StepNote, StepRow, StepTable, Why, short_name,
+    Culprit, FoundBy, GroupCeilings, LayerKind, LayerStructure, Part, RoleSource, RowCeiling, StepGroup, StepNote, StepRow, StepTable, Why,
+    role_lines, short_name,
 };
 use longpole_trace::{ActivityId, Ns, Trace};
 
+use super::roofline::no_peaks;
+use super::step_ceilings::{Steps, most_to_win};
 use super::{NO_DEVICE_ACTIVITY, device_label, since_first, text};
 use crate::blocks::{Bar, Block, Strip};
 use crate::table::{Column, Kind, Row, Table, Value};
@@ -221,7 +222,9 @@ fn halves(group: &StepGroup) -> Option<String> {
         (false, true) => "; too few steps to call it drift",
         (false, false) => "",
     };
-    Some(format!("busy {} a step in the first half, {} in the second ({}){warning}", time(first), time(second), change(second, first)))
+    // Of nothing there is no share.
+    let by = if first > Ns::ZERO { format!(" ({})", change(second, first)) } else { String::new() };
+    Some(format!("busy {} a step in the first half, {} in the second{by}{warning}", time(first), time(second)))
 }
 
 fn facts(group: &StepGroup) -> Vec<(&'static str, String)> {
@@ -237,7 +240,13 @@ fn facts(group: &StepGroup) -> Vec<(&'static str, String)> {
             time(group.span_ns)
         ),
     ));
-    let between = group.gap_between_ns.map_or_else(String::new, |gap| format!("; {} between steps (period - span)", time(gap)));
+    let between = group.gap_between_ns.map_or_else(String::new, |gap| {
+        if gap < Ns::ZERO {
+            format!("; steps overlap by {}", time(Ns::ZERO - gap))
+        } else {
+            format!("; {} between steps (period - span)", time(gap))
+        }
+    });
     facts.push((
         "idle",
         format!(
@@ -264,25 +273,19 @@ struct Line {
 
 /// The lines of a group, as its steps run.
 fn lines(group: &StepGroup, by_kernel: bool) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
-    let mut known: HashMap<(Part, &str, RoleSource), usize> = HashMap::new();
-    for (at, row) in group.rows.iter().enumerate() {
-        let end = lines.len();
-        // What fits no place has only its kernel's name for a role.
-        let is_alone = by_kernel || row.place.is_none() || row.role_from == RoleSource::Kernel;
-        let line = if is_alone { end } else { *known.entry((row.part, &row.role, row.role_from)).or_insert(end) };
-        if line == end {
-            lines.push(Line { rows: Vec::new(), calls: 0, per_step: Ns::ZERO, min: Ns::ZERO, max: Ns::ZERO, total: Ns::ZERO });
+    let of_rows = if by_kernel { (0..group.rows.len()).map(|row| vec![row]).collect() } else { role_lines(group) };
+    let line = |rows: Vec<usize>| {
+        let mut line = Line { rows: Vec::new(), calls: 0, per_step: Ns::ZERO, min: Ns::ZERO, max: Ns::ZERO, total: Ns::ZERO };
+        for row in rows.iter().map(|&row| &group.rows[row]) {
+            line.calls += row.calls;
+            line.per_step += row.ns_per_step;
+            line.min += row.min_ns;
+            line.max += row.max_ns;
+            line.total += row.total_ns;
         }
-        let line = &mut lines[line];
-        line.rows.push(at);
-        line.calls += row.calls;
-        line.per_step += row.ns_per_step;
-        line.min += row.min_ns;
-        line.max += row.max_ns;
-        line.total += row.total_ns;
-    }
-    lines
+        Line { rows, ..line }
+    };
+    of_rows.into_iter().map(line).collect()
 }
 
 /// The lines to show, in order, and how many are left out.
@@ -309,7 +312,14 @@ pub(crate) fn rows_in_order(group: &StepGroup, layout: &StepLayout) -> Vec<usize
     chosen(group, &layout).0.into_iter().flat_map(|line| line.rows).collect()
 }
 
-fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
+/// A figure of all rows of a line, if all of them have it.
+fn of_line(line: &Line, rows: &[RowCeiling], figure: impl Fn(&RowCeiling) -> Option<Ns>) -> Option<Ns> {
+    line.rows.iter().map(|&row| figure(rows.get(row)?)).sum()
+}
+
+fn by_role(group: &StepGroup, ceilings: &GroupCeilings, peaks: bool, trace: &Trace, layout: &StepLayout) -> Table {
+    const NO_PEAKS: &str = "floors: the peaks of the device are not known (--peaks FILE gives them)";
+    const NO_SHAPES: &str = "floors: no shapes recorded, or replayed from a graph (--roles-from an eager trace with shapes lends them)";
     let mut columns = vec![
         Column::new("part", "part", Kind::Text).at_least(13).droppable(7),
         Column::new("role", "role", Kind::Text).at_least(18),
@@ -319,14 +329,17 @@ fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
         Column::new("ns_per_step", "time/step", Kind::Time).in_unit_of("step"),
         Column::new("share_fraction", "share", Kind::Share),
         Column::new("share_fraction", "", Kind::Bar).droppable(1),
+        Column::new("floor_ns", "floor", Kind::Time).in_unit_of("step").droppable(5).or_absent(if peaks { NO_SHAPES } else { NO_PEAKS }),
+        Column::new("ceiling_ns", "could save", Kind::Time).in_unit_of("step").droppable(9),
         Column::new("min_ns", "min", Kind::Time).in_unit_of("step").droppable(3),
         Column::new("max_ns", "max", Kind::Time).in_unit_of("step").droppable(4),
     ];
     // One step has no spread.
     let one_step = group.steps.len() == 1;
     columns[0].csv_only = group.layers.is_none();
-    columns[8].csv_only = one_step;
-    columns[9].csv_only = one_step;
+    columns[9].csv_only = ceilings.rows.iter().all(|row| row.ceiling_ns.is_none());
+    columns[10].csv_only = one_step;
+    columns[11].csv_only = one_step;
     let (shown, hidden) = chosen(group, layout);
     let mut before = None;
     let body: Vec<Row> = shown
@@ -346,6 +359,8 @@ fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
                 Value::Time(line.per_step),
                 share.clone(),
                 share,
+                Value::time(of_line(line, &ceilings.rows, |row| row.floor_ns)),
+                Value::time(of_line(line, &ceilings.rows, |row| row.ceiling_ns)),
                 Value::Time(line.min),
                 Value::Time(line.max),
             ])
@@ -362,6 +377,8 @@ fn by_role(group: &StepGroup, trace: &Trace, layout: &StepLayout) -> Table {
         Value::Time(group.busy_ns),
         Value::share(Some(group.total_busy_ns), Some(group.total_busy_ns)),
         Value::Blank,
+        Value::Blank,
+        Value::Time(ceilings.rows.iter().filter_map(|row| row.ceiling_ns).sum()),
         Value::time(busy().min()),
         Value::time(busy().max()),
     ]);
@@ -457,14 +474,22 @@ fn slow_steps(group: &StepGroup, trace: &Trace) -> Vec<String> {
     lines
 }
 
-fn chapter(group: &StepGroup, trace: &Trace, layout: &StepLayout, several_devices: bool) -> Vec<Block> {
+fn chapter(
+    group: &StepGroup,
+    ceilings: &GroupCeilings,
+    peaks: bool,
+    trace: &Trace,
+    layout: &StepLayout,
+    several_devices: bool,
+) -> Vec<Block> {
     let steps = plural(group.steps.len() as u64, "step", "steps");
     let device = if several_devices { format!(", {}", device_label(trace, group.device)) } else { String::new() };
     let mut blocks = vec![
         Block::Heading(group.name.clone(), format!("{steps} found by {}{device}", found_by(group.found_by))),
         Block::Facts(facts(group)),
-        Block::Table(by_role(group, trace, layout)),
+        Block::Table(by_role(group, ceilings, peaks, trace, layout)),
     ];
+    blocks.extend(most_to_win(group, ceilings).into_iter().flatten());
     blocks.extend(strip(group).map(Block::Strip));
     let slow = slow_steps(group, trace);
     if !slow.is_empty() {
@@ -480,7 +505,8 @@ fn chapter(group: &StepGroup, trace: &Trace, layout: &StepLayout, several_device
 }
 
 /// The whole report.
-pub fn steps(table: &StepTable, trace: &Trace, layout: &StepLayout) -> Vec<Block> {
+pub fn steps(steps: &Steps<'_>, trace: &Trace, layout: &StepLayout) -> Vec<Block> {
+    let table = steps.table;
     let mut blocks = Vec::new();
     if table.groups.is_empty() {
         let nothing = if trace.activities.is_empty() { NO_DEVICE_ACTIVITY } else { "" };
@@ -498,9 +524,14 @@ pub fn steps(table: &StepTable, trace: &Trace, layout: &StepLayout) -> Vec<Block
     largest.sort_unstable();
     let several_devices = several_devices(table);
     for &group in &largest {
-        blocks.extend(chapter(&table.groups[group], trace, layout, several_devices));
+        if let Some(ceilings) = steps.ceilings.get(group) {
+            blocks.extend(chapter(&table.groups[group], ceilings, steps.peaks.is_ok(), trace, layout, several_devices));
+        }
     }
     let mut notes: Vec<String> = table.notes.iter().map(ToString::to_string).collect();
+    if let Some(reason) = steps.peaks.err().filter(|_| !table.groups.is_empty()) {
+        notes.push(no_peaks(reason));
+    }
     if hidden > 0 {
         notes.push(format!(
             "{} with less busy time: --filter NAME shows one, --limit 0 shows all",
@@ -524,7 +555,7 @@ pub fn steps(table: &StepTable, trace: &Trace, layout: &StepLayout) -> Vec<Block
 }
 
 /// All rows of all groups, for CSV.
-pub fn steps_csv(table: &StepTable, trace: &Trace) -> Table {
+pub fn steps_csv(steps: &Steps<'_>, trace: &Trace) -> Table {
     let columns = vec![
         Column::new("group", "group", Kind::Text),
         Column::new("device", "device", Kind::Text),
@@ -543,8 +574,10 @@ pub fn steps_csv(table: &StepTable, trace: &Trace) -> Table {
         Column::new("max_ns", "max", Kind::Time),
         Column::new("total_ns", "total", Kind::Time),
         Column::new("share_fraction", "share", Kind::Share),
+        Column::new("floor_ns", "floor", Kind::Time),
+        Column::new("ceiling_ns", "could save", Kind::Time),
     ];
-    let row = |group: &StepGroup, row: &StepRow| {
+    let row = |group: &StepGroup, row: &StepRow, ceiling: RowCeiling| {
         let kind = if let Part::Layer(kind) = row.part { Value::Count(u64::from(kind)) } else { Value::Blank };
         Row::new(vec![
             text(&group.name),
@@ -564,8 +597,13 @@ pub fn steps_csv(table: &StepTable, trace: &Trace) -> Table {
             Value::Time(row.max_ns),
             Value::Time(row.total_ns),
             Value::share(Some(row.total_ns), Some(group.total_busy_ns)),
+            Value::time(ceiling.floor_ns),
+            Value::time(ceiling.ceiling_ns),
         ])
     };
-    let rows = table.groups.iter().flat_map(|group| group.rows.iter().map(move |of_group| row(group, of_group)));
+    let rows =
+        steps.table.groups.iter().zip(steps.ceilings).flat_map(|(group, ceilings)| {
+            group.rows.iter().zip(&ceilings.rows).map(move |(of_group, ceiling)| row(group, of_group, *ceiling))
+        });
     Table { noun: "rows", columns, rows: rows.collect(), totals: Vec::new(), hidden: 0, filtered_out: 0, empty: None, notes: Vec::new() }
 }

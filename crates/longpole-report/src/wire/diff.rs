@@ -60,6 +60,8 @@ struct Suspect {
     code: &'static str,
     before: Option<Share>,
     after: Option<Share>,
+    judged_before: bool,
+    judged_after: bool,
 }
 
 #[derive(Serialize)]
@@ -112,8 +114,8 @@ fn row(row: &DiffRow) -> RowOut<'_> {
         calls_after: row.calls.1,
         ratio: comparison.and_then(|comparison| comparison.ratio),
         ratio_low: interval.map(|(low, _)| low),
-        ratio_high: interval.map(|(_, high)| high).filter(|high| high.is_finite()),
-        smallest_effect_fraction: comparison.and_then(|comparison| comparison.smallest_effect).filter(|effect| effect.is_finite()),
+        ratio_high: interval.map(|(_, high)| high),
+        smallest_effect_fraction: comparison.and_then(|comparison| comparison.smallest_effect),
         verdict: comparison.map(|comparison| comparison.verdict.code()),
     }
 }
@@ -140,7 +142,13 @@ pub fn diff<'a>(before: &Header<'a>, after: &Header<'a>, diff: &'a Diff, limit: 
         suspects: diff
             .suspects
             .iter()
-            .map(|change| Suspect { code: change.code, before: change.before.map(share), after: change.after.map(share) })
+            .map(|change| Suspect {
+                code: change.code,
+                before: change.before.map(share),
+                after: change.after.map(share),
+                judged_before: change.judged.0,
+                judged_after: change.judged.1,
+            })
             .collect(),
     };
     document("longpole.diff/1", after, body)

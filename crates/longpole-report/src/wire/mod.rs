@@ -4,6 +4,7 @@
 //! what was not recorded is `null`. Each document has a JSON Schema in `docs/schema/`, against which every test validates.
 
 mod diff;
+mod doctor;
 mod explain;
 mod families;
 mod harmless;
@@ -20,6 +21,7 @@ mod steps;
 mod triage;
 
 pub use diff::diff;
+pub use doctor::doctor;
 pub use explain::explain;
 pub use families::families;
 pub use idle::idle;
@@ -31,7 +33,7 @@ pub use ranges::ranges;
 pub use ranks::ranks;
 pub use roofline::roofline;
 pub use steps::steps;
-pub use triage::triage;
+pub use triage::{triage, triage_compared};
 
 use std::io;
 

@@ -10,7 +10,7 @@ use crate::header::Header;
 use crate::views::no_peaks;
 
 #[derive(Serialize)]
-struct PeaksOut<'a> {
+pub(super) struct PeaksOut<'a> {
     name: &'a str,
     source: &'a str,
     memory_bytes_per_s: u64,
@@ -69,7 +69,7 @@ struct Body<'a> {
     rows: Vec<RowOut<'a>>,
 }
 
-fn peaks(peaks: &Peaks) -> PeaksOut<'_> {
+pub(super) fn peaks(peaks: &Peaks) -> PeaksOut<'_> {
     PeaksOut {
         name: &peaks.name,
         source: &peaks.source,

@@ -1,12 +1,16 @@
 //! `longpole.steps/1`
 
-use longpole_analysis::{Culprit, LayerKind, LeftOut, Part, SlowStep, Step, StepGroup, StepNote, StepRow, StepTable, Why};
+use longpole_analysis::{
+    CeilingRow, CeilingSubject, Culprit, GroupCeilings, LayerKind, LeftOut, Part, RowCeiling, SlowStep, Step, StepGroup, StepNote, StepRow,
+    StepTable, Why,
+};
 use longpole_trace::{ActivityKind, Trace};
 use serde::Serialize;
 
+use super::roofline::{PeaksOut, peaks};
 use super::{DeviceOut, device, ns};
 use crate::header::Header;
-use crate::views::{role_source, since_first};
+use crate::views::{Steps, no_peaks, of_span, role_source, since_first};
 
 #[derive(Serialize)]
 struct Kind {
@@ -48,6 +52,23 @@ struct RowOut<'a> {
     max_ns: i64,
     total_ns: i64,
     share_fraction: f64,
+    floor_ns: Option<i64>,
+    ceiling_ns: Option<i64>,
+}
+
+/// What one change wins at most.
+#[derive(Clone, Serialize)]
+struct CeilingOut<'a> {
+    kind: &'static str,
+    subject: &'static str,
+    part: Option<&'static str>,
+    layer_kind: Option<u32>,
+    roles: Vec<&'a str>,
+    cause: Option<&'static str>,
+    ns_per_step: Option<i64>,
+    total_ns: i64,
+    of_span_fraction: Option<f64>,
+    basis: &'a str,
 }
 
 #[derive(Serialize)]
@@ -89,6 +110,8 @@ struct Group<'a> {
     first_half_busy_ns: Option<i64>,
     second_half_busy_ns: Option<i64>,
     rows: Vec<RowOut<'a>>,
+    best_ceiling: Option<CeilingOut<'a>>,
+    ceilings: Vec<CeilingOut<'a>>,
     strip: Vec<Layer>,
     steps: Vec<StepOut>,
     left_out: Vec<LeftOutStep>,
@@ -104,6 +127,8 @@ struct Note {
 
 #[derive(Serialize)]
 struct Body<'a> {
+    peaks: Option<PeaksOut<'a>>,
+    no_peaks: Option<String>,
     groups: Vec<Group<'a>>,
     activities_outside: u64,
     outside_ns: i64,
@@ -144,10 +169,39 @@ fn left_out(left: &LeftOut, trace: &Trace) -> LeftOutStep {
     LeftOutStep { step: step(&left.step, trace), why }
 }
 
-fn row<'a>(row: &'a StepRow, group: &StepGroup, trace: &'a Trace) -> RowOut<'a> {
+fn layer_kind(part: Part) -> Option<u32> {
+    if let Part::Layer(kind) = part { Some(kind) } else { None }
+}
+
+fn ceiling<'a>(row: &'a CeilingRow, group: &'a StepGroup) -> CeilingOut<'a> {
+    let (subject, part, roles, cause): (_, Option<Part>, Vec<&str>, _) = match &row.subject {
+        CeilingSubject::Role { part, role, .. } => ("role", Some(*part), vec![role.as_str()], None),
+        CeilingSubject::Chain { rows, roles, .. } => {
+            let parts = || rows.iter().filter_map(|&row| Some(group.rows.get(row as usize)?.part));
+            let only = parts().next().filter(|first| parts().all(|part| part == *first));
+            ("chain", only, roles.iter().map(String::as_str).collect(), None)
+        }
+        CeilingSubject::Steps { .. } => ("step", None, Vec::new(), None),
+        CeilingSubject::Cause { cause, .. } => ("idle", None, Vec::new(), Some(cause.code())),
+    };
+    CeilingOut {
+        kind: row.kind.code(),
+        subject,
+        part: part.map(Part::code),
+        layer_kind: part.and_then(layer_kind),
+        roles,
+        cause,
+        ns_per_step: ns(row.per_step_ns),
+        total_ns: row.ceiling_ns.get(),
+        of_span_fraction: of_span(row, group),
+        basis: &row.basis,
+    }
+}
+
+fn row<'a>(row: &'a StepRow, ceiling: RowCeiling, group: &StepGroup, trace: &'a Trace) -> RowOut<'a> {
     RowOut {
         part: row.part.code(),
-        layer_kind: if let Part::Layer(kind) = row.part { Some(kind) } else { None },
+        layer_kind: layer_kind(row.part),
         place: row.place,
         role: &row.role,
         role_from: role_source(row.role_from),
@@ -166,6 +220,8 @@ fn row<'a>(row: &'a StepRow, group: &StepGroup, trace: &'a Trace) -> RowOut<'a> 
         max_ns: row.max_ns.get(),
         total_ns: row.total_ns.get(),
         share_fraction: row.share_fraction(group.total_busy_ns),
+        floor_ns: ns(ceiling.floor_ns),
+        ceiling_ns: ns(ceiling.ceiling_ns),
     }
 }
 
@@ -193,8 +249,10 @@ fn kind(kind: &LayerKind) -> Kind {
     Kind { kernels: kind.places, copies_and_fills: kind.places.saturating_sub(kind.kernels), count: kind.count }
 }
 
-fn group<'a>(group: &'a StepGroup, trace: &'a Trace, order: &[usize]) -> Group<'a> {
+fn group<'a>(group: &'a StepGroup, ceilings: &'a GroupCeilings, trace: &'a Trace, order: &[usize]) -> Group<'a> {
     let layers = group.layers.as_ref();
+    let of_row = |at: usize| ceilings.rows.get(at).copied().unwrap_or_default();
+    let of_group: Vec<CeilingOut<'a>> = ceilings.ceilings.iter().map(|row| ceiling(row, group)).collect();
     Group {
         name: &group.name,
         found_by: group.found_by.code(),
@@ -213,7 +271,9 @@ fn group<'a>(group: &'a StepGroup, trace: &'a Trace, order: &[usize]) -> Group<'
         total_busy_ns: group.total_busy_ns.get(),
         first_half_busy_ns: ns(group.first_half_busy_ns),
         second_half_busy_ns: ns(group.second_half_busy_ns),
-        rows: order.iter().filter_map(|&at| group.rows.get(at)).map(|of_group| row(of_group, group, trace)).collect(),
+        rows: order.iter().filter_map(|&at| Some(row(group.rows.get(at)?, of_row(at), group, trace))).collect(),
+        best_ceiling: ceilings.best.and_then(|best| of_group.get(best).cloned()),
+        ceilings: of_group,
         strip: group.strip.iter().map(|layer| Layer { kind: layer.kind, busy_ns: layer.busy_ns.get(), outlier: layer.outlier }).collect(),
         steps: group.steps.iter().map(|of_group| step(of_group, trace)).collect(),
         left_out: group.left_out.iter().map(|left| left_out(left, trace)).collect(),
@@ -224,14 +284,17 @@ fn group<'a>(group: &'a StepGroup, trace: &'a Trace, order: &[usize]) -> Group<'
 
 /// The document of `longpole steps`, each group's rows as `layout` orders and limits them. Times at which something happened count from the
 /// first event, as `--time` does.
-pub fn steps<'a>(
-    header: &Header<'a>,
-    table: &'a StepTable,
-    trace: &'a Trace,
-    layout: &crate::views::StepLayout,
-) -> impl Serialize + use<'a> {
+pub fn steps<'a>(header: &Header<'a>, steps: &Steps<'a>, trace: &'a Trace, layout: &crate::views::StepLayout) -> impl Serialize + use<'a> {
+    let table: &'a StepTable = steps.table;
     let body = Body {
-        groups: table.groups.iter().map(|of_table| group(of_table, trace, &crate::views::rows_in_order(of_table, layout))).collect(),
+        peaks: steps.peaks.ok().map(peaks),
+        no_peaks: steps.peaks.err().map(no_peaks),
+        groups: table
+            .groups
+            .iter()
+            .zip(steps.ceilings)
+            .map(|(of_table, ceilings)| group(of_table, ceilings, trace, &crate::views::rows_in_order(of_table, layout)))
+            .collect(),
         activities_outside: table.activities_outside,
         outside_ns: table.outside_ns.get(),
         notes: table.notes.iter().map(note).collect(),

@@ -1,6 +1,6 @@
 //! `longpole.triage/1`
 
-use longpole_analysis::{DeviceTotals, HardwareDevice, HostClock, Totals, Triage};
+use longpole_analysis::{DeviceTotals, Diff, HardwareDevice, HostClock, Totals, Triage};
 use longpole_trace::Trace;
 use serde::Serialize;
 
@@ -198,4 +198,23 @@ pub fn triage<'a>(header: &Header<'a>, triage: &'a Triage, trace: &Trace) -> imp
         },
     };
     super::document("longpole.triage/1", header, body)
+}
+
+#[derive(Serialize)]
+struct Compared<T, D> {
+    #[serde(flatten)]
+    triage: T,
+    compare: D,
+}
+
+/// The same with the comparison that `--compare` asks for under `compare`, the document of `longpole diff`.
+pub fn triage_compared<'a>(
+    header: &Header<'a>,
+    result: &'a Triage,
+    trace: &Trace,
+    before: &Header<'a>,
+    diff: &'a Diff,
+    limit: Option<usize>,
+) -> impl Serialize + use<'a> {
+    Compared { triage: triage(header, result, trace), compare: super::diff(before, header, diff, limit) }
 }

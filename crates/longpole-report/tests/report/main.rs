@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
 
+mod doctor;
 mod fixtures;
 mod schema;
 mod trust_page;

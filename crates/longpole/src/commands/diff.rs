@@ -1,5 +1,7 @@
 //! `longpole diff`
 
+use std::ffi::OsStr;
+
 use clap::Parser as _;
 use longpole_analysis::{
     Diff, DiffKind, DiffSide, StepOptions, StepTable, TraceIndex, Triage, TriageOptions, borrow_roles, diff, role_donors, step_table,
@@ -12,27 +14,22 @@ use longpole_stats::Verdict;
 use super::is_report;
 use crate::args::{Cli, Command, DiffArgs, Format};
 use crate::exit::Failure;
-use crate::session::Session;
+use crate::session::{Beside, Session};
 
 /// Rows of each table when the user does not say.
-const HEAD: usize = 8;
+pub(super) const HEAD: usize = 8;
 
 pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     if is_report(&args.common.input) && is_report(&args.after) {
         return compare_reports(args);
     }
+    if args.common.input == "-" && args.after == "-" {
+        return Err(Failure::Usage("standard input holds one trace: only one of BEFORE and AFTER can be `-`".to_owned()));
+    }
     let mut session = Session::open_other(&args.common, &args.after)?;
-    let before = session.read_second(&args.common.input)?;
-    let options = StepOptions { filter: None, ignore_ranges: args.ignore_ranges };
-    let mut steps_before = step_table(&before.index, &before.scope, &options);
-    let mut steps_after = step_table(&session.index, &session.scope, &options);
-    share_roles(&before.index, &mut steps_before, &session.index, &mut steps_after);
-    let first = |index: &TraceIndex<'_>, scope| triage(index, scope, &TriageOptions::default());
-    let (triage_before, triage_after): (Triage, Triage) = (first(&before.index, &before.scope), first(&session.index, &session.scope));
-    let mut result = diff(
-        &DiffSide { index: &before.index, scope: &before.scope, steps: &steps_before, triage: &triage_before },
-        &DiffSide { index: &session.index, scope: &session.scope, steps: &steps_after, triage: &triage_after },
-    );
+    let options = TriageOptions { is_cut: session.is_cut(), ..TriageOptions::default() };
+    let first = triage(&session.index, &session.scope, &options);
+    let (before, mut result) = with(&session, &first, &args.common.input, args.ignore_ranges)?;
     session.analysed();
     session.filter(&mut result.rows, |regex, row| row.kind == DiffKind::Step || regex.is_match(&row.key) || regex.is_match(&row.label));
     let limit = session.limit_or(HEAD);
@@ -42,7 +39,24 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
         Format::Csv => session.print_table(views::diff_csv(&result), None),
         Format::Text | Format::Markdown => session.print_blocks(&views::diff(&result, &before.header(), &layout)),
     }?;
+    session.judge(&before)?;
     gate(args, &result)
+}
+
+/// Compares the trace of a session with one from before, in the same scope. `first` is the session's first report.
+pub(super) fn with(session: &Session<'_>, first: &Triage, before: &OsStr, ignore_ranges: bool) -> Result<(Beside, Diff), Failure> {
+    let before = session.read_second(before)?;
+    let options = StepOptions { filter: None, ignore_ranges };
+    let mut steps_before = step_table(&before.index, &before.scope, &options);
+    let mut steps_after = step_table(&session.index, &session.scope, &options);
+    share_roles(&before.index, &mut steps_before, &session.index, &mut steps_after);
+    let options = TriageOptions { is_cut: before.is_cut(), ..TriageOptions::default() };
+    let first_before = triage(&before.index, &before.scope, &options);
+    let result = diff(
+        &DiffSide { index: &before.index, scope: &before.scope, steps: &steps_before, triage: &first_before, is_cut: before.is_cut() },
+        &DiffSide { index: &session.index, scope: &session.scope, steps: &steps_after, triage: first, is_cut: session.is_cut() },
+    );
+    Ok((before, result))
 }
 
 /// What one of the two traces knows about its kernels, the other may as well: a graph replay and an eager run of one model.

@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod diff;
+mod doctor;
 mod explain;
 mod families;
 mod idle;
@@ -40,6 +41,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Diff(args) => diff::run(args),
         Command::Slice(args) => slice::run(args),
         Command::Ncu(args) => ncu::run(args),
+        Command::Doctor(args) => doctor::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Completions { shell } => completions(*shell),
     }

@@ -21,11 +21,12 @@ pub(super) fn run(args: &RanksArgs) -> Result<(), Failure> {
     if let Some(sorting) = &order {
         report.ranks.sort_by(sorting.order);
     }
+    let ranks = report.ranks.len();
     session.filter(&mut report.ranks, |regex, row| regex.is_match(&row.label) || regex.is_match(&row.number.to_string()));
     let (trace, limit) = (session.index.trace(), session.limit_or(HEAD));
     match session.format() {
         Format::Json => session.print_json(&wire::ranks(&session.header(), &report, trace, limit)),
         Format::Csv => session.print_table(views::ranks_csv(&report), None),
-        Format::Text | Format::Markdown => session.print_blocks(&views::ranks(&report, trace, &RankLayout { limit })),
+        Format::Text | Format::Markdown => session.print_blocks(&views::ranks(&report, trace, &RankLayout { limit, ranks })),
     }
 }

@@ -1,6 +1,6 @@
 //! `longpole roofline`
 
-use longpole_analysis::{peaks_of, roofline};
+use longpole_analysis::roofline;
 use longpole_report::{views, wire};
 
 use crate::args::{Format, RooflineArgs};
@@ -12,20 +12,11 @@ use crate::sort;
 pub(super) fn run(args: &RooflineArgs) -> Result<(), Failure> {
     let common = &args.common;
     let sorting = sort::roofline(common.sort.as_deref())?;
-    let mut measured = args.peaks.as_deref().map(peaks::read).transpose()?;
+    let measured = args.peaks.as_deref().map(peaks::read).transpose()?;
     let mut session = Session::open_with_arguments(common)?;
-    if let Some(measured) = &mut measured {
-        // A path, and a name that anyone may have written.
-        measured.source = session.shown(Some(&measured.source)).unwrap_or_default();
-        measured.name = session.shown(measured.name.as_deref());
-    }
     let trace = session.index.trace();
-    let known = peaks_of(trace, &session.scope);
-    let peaks = match &measured {
-        None => known.as_ref().ok().cloned(),
-        Some(measured) => Some(peaks::fill_in(known.as_ref().ok(), measured)?),
-    };
-    let mut table = roofline(&session.index, &session.scope, peaks.as_ref());
+    let known = peaks::of_session(&session, measured)?;
+    let mut table = roofline(&session.index, &session.scope, known.as_ref().ok());
     session.analysed();
     if let Some(sorting) = &sorting {
         table.rows.sort_by(sorting.order);

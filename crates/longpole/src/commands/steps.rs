@@ -2,30 +2,39 @@
 
 use std::ffi::OsStr;
 
-use longpole_analysis::{Scope, StepOptions, StepTable, borrow_roles, role_donors, step_table};
-use longpole_report::views::StepLayout;
+use longpole_analysis::{
+    FloorDonor, Peaks, Scope, StepOptions, StepTable, borrow_roles, floor_donors, role_donors, step_ceilings, step_table,
+};
+use longpole_report::views::{StepLayout, Steps};
 use longpole_report::{views, wire};
 use regex::Regex;
 
 use crate::args::{Format, StepRows, StepsArgs};
 use crate::exit::Failure;
+use crate::peaks;
 use crate::session::Session;
 use crate::sort;
 
 pub(super) fn run(args: &StepsArgs) -> Result<(), Failure> {
     let order = sort::steps(args.common.sort.as_deref())?;
-    let mut session = Session::open(&args.common)?;
+    let measured = args.peaks.as_deref().map(peaks::read).transpose()?;
+    let mut session = Session::open_with_arguments(&args.common)?;
+    let known = peaks::of_session(&session, measured)?;
+    let peaks = known.as_ref().ok();
     let mut table = find(&session, args);
-    if let Some(donor) = &args.roles_from {
-        borrow(&session, &mut table, donor, args)?;
-    }
+    let lent = match &args.roles_from {
+        Some(donor) => borrow(&session, &mut table, donor, peaks, args)?,
+        None => Vec::new(),
+    };
+    let ceilings = step_ceilings(&session.index, &session.scope, &table, peaks, &lent);
     session.analysed();
     let trace = session.index.trace();
     let layout = StepLayout { order, limit: session.limit(), by_kernel: args.by == StepRows::Kernel, full_names: args.common.full_names };
+    let report = Steps { table: &table, ceilings: &ceilings, peaks: known.as_ref() };
     match session.format() {
-        Format::Json => session.print_json(&wire::steps(&session.header(), &table, trace, &layout)),
-        Format::Csv => session.print_table(views::steps_csv(&table, trace), None),
-        Format::Text | Format::Markdown => session.print_blocks(&views::steps(&table, trace, &layout)),
+        Format::Json => session.print_json(&wire::steps(&session.header(), &report, trace, &layout)),
+        Format::Csv => session.print_table(views::steps_csv(&report, trace), None),
+        Format::Text | Format::Markdown => session.print_blocks(&views::steps(&report, trace, &layout)),
     }
 }
 
@@ -36,16 +45,30 @@ fn find(session: &Session<'_>, args: &StepsArgs) -> StepTable {
     step_table(&session.index, &session.scope, &StepOptions { filter, ignore_ranges: args.ignore_ranges })
 }
 
-/// Names what the trace leaves unnamed after the steps of another one.
-fn borrow(session: &Session<'_>, table: &mut StepTable, donor: &OsStr, args: &StepsArgs) -> Result<(), Failure> {
+/// Names what the trace leaves unnamed after the steps of another one. Returns the floors that those steps lend.
+fn borrow(
+    session: &Session<'_>,
+    table: &mut StepTable,
+    donor: &OsStr,
+    peaks: Option<&Peaks>,
+    args: &StepsArgs,
+) -> Result<Vec<FloorDonor>, Failure> {
     let other = session.read_beside(donor)?;
     let options = StepOptions { filter: None, ignore_ranges: args.ignore_ranges };
-    let donors = role_donors(other.trace(), &step_table(&other, &Scope::whole(), &options));
+    let steps = step_table(&other, &Scope::whole(), &options);
+    let donors = role_donors(other.trace(), &steps);
     if donors.is_empty() {
         return Err(Failure::Input(format!("`{}` has no steps with named roles", donor.to_string_lossy())));
     }
+    let mut borrowed = 0;
     for group in &mut table.groups {
-        borrow_roles(session.index.trace(), group, &donors);
+        borrowed += usize::from(borrow_roles(session.index.trace(), group, &donors).is_some());
     }
-    Ok(())
+    if borrowed == 0 && !table.groups.is_empty() {
+        let donor = donor.to_string_lossy();
+        session.note_to_stderr(&format!(
+            "no role is taken from `{donor}`: its kernels do not match those of these steps, or these have roles of their own"
+        ));
+    }
+    Ok(peaks.map_or_else(Vec::new, |peaks| floor_donors(&other, &Scope::whole(), &steps, peaks)))
 }

@@ -1,7 +1,8 @@
 //! `longpole triage`, which is also `longpole FILE`
 
 use longpole_analysis::{Triage, TriageOptions, triage};
-use longpole_report::{Page, printable, report_lines, triage_markdown, triage_text, wire};
+use longpole_report::views::DiffLayout;
+use longpole_report::{Page, blocks_markdown, blocks_text, printable, report_lines, triage_markdown, triage_text, views, wire};
 
 use super::ops::{sort_key, sort_rows};
 use crate::args::{Format, TriageArgs};
@@ -20,11 +21,10 @@ pub(super) fn run(args: &TriageArgs) -> Result<(), Failure> {
     }
     let key = sort_key(args.common.sort.as_deref())?;
     let mut session = Session::open_with_arguments(&args.common)?;
-    let is_cut = session.header().trust.notes.iter().any(|note| matches!(note.code, "truncated" | "damaged_compression"));
     let options = TriageOptions {
         workload: session.shown(args.workload.as_deref()),
         unprofiled_step: args.unprofiled_step_ms,
-        is_cut,
+        is_cut: session.is_cut(),
         full_names: args.common.full_names,
     };
     let mut result = triage(&session.index, &session.scope, &options);
@@ -44,14 +44,27 @@ pub(super) fn run(args: &TriageArgs) -> Result<(), Failure> {
         }
         return session.print(&report_lines(&result, header.trust, &session.options));
     }
-    match session.format() {
-        Format::Json => {
-            truncate(&mut result, limit.unwrap_or(usize::MAX));
-            session.print_json(&wire::triage(&header, &result, trace))
-        }
-        Format::Markdown => session.print(&triage_markdown(&header, &result, trace, &page)),
-        Format::Text | Format::Csv => session.print(&triage_text(&header, &result, trace, &page, &session.options)),
+    let compared = match &args.compare {
+        Some(before) => Some(super::diff::with(&session, &result, before, false)?),
+        None => None,
+    };
+    if session.format() == Format::Json {
+        truncate(&mut result, limit.unwrap_or(usize::MAX));
+        return match &compared {
+            Some((before, diff)) => {
+                session.print_json(&wire::triage_compared(&header, &result, trace, &before.header(), diff, limit))?;
+                session.judge(before)
+            }
+            None => session.print_json(&wire::triage(&header, &result, trace)),
+        };
     }
+    let layout = DiffLayout { limit: Some(limit.unwrap_or(usize::MAX).min(super::diff::HEAD)), full_names: args.common.full_names };
+    let blocks = compared.as_ref().map(|(before, diff)| views::diff(diff, &before.header(), &layout)).unwrap_or_default();
+    match session.format() {
+        Format::Markdown => session.print(&(triage_markdown(&header, &result, trace, &page) + &blocks_markdown(&blocks))),
+        _ => session.print(&(triage_text(&header, &result, trace, &page, &session.options) + &blocks_text(&blocks, &session.options))),
+    }?;
+    compared.as_ref().map_or(Ok(()), |(before, _)| session.judge(before))
 }
 
 /// `--filter` on every list; totals and report stay those of the scope.

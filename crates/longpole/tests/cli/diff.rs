@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::harness::{CORPUS, print, run, trace};
+use crate::harness::{CORPUS, print, root, run, trace};
 use crate::schema::validate;
 
 fn diff(before: &str, after: &str, more: &[&str]) -> Value {
@@ -110,4 +110,39 @@ fn rows_are_cut_filtered_and_written_as_csv() {
     let kinds: Vec<&str> = csv.lines().skip(1).filter_map(|line| line.split(',').next()).collect();
     assert!(kinds.contains(&"family") && kinds.contains(&"step") && !kinds.contains(&"kernel"), "{csv}");
     assert_eq!(run(&["diff", &eager]).code, Some(2), "two traces are needed");
+}
+
+#[test]
+fn the_first_page_compares_too() {
+    let (eager, graph) = (trace("qwen3_eager"), trace("qwen3_graph"));
+    let page = validate(&print(&["triage", &graph, "--compare", &eager, "--json"]));
+    assert_eq!(page["compare"], diff("qwen3_eager", "qwen3_graph", &[]));
+    let plain: Value = validate(&print(&["triage", &graph, "--json"]));
+    assert!(plain.as_object().expect("an object").iter().all(|(key, value)| page[key] == *value));
+    let text = print(&["triage", &graph, "--compare", &eager]);
+    assert!(text.contains("Next experiment: ") && text.contains("decode_step to replay_step · FASTER"), "{text}");
+}
+
+#[test]
+fn data_missing_on_either_side_counts_under_strict() {
+    let directory = tempfile::tempdir().expect("a folder");
+    let half = directory.path().join("half.json");
+    let mut whole = Vec::new();
+    let file = std::fs::File::open(root().join(trace("qwen3_graph"))).expect("it is there");
+    std::io::copy(&mut flate2::read::GzDecoder::new(file), &mut whole).expect("it inflates");
+    std::fs::write(&half, &whole[..whole.len() / 2]).expect("it is written");
+    let (half, graph) = (half.to_str().expect("UTF-8").to_owned(), trace("qwen3_graph"));
+    assert_eq!(run(&["diff", &half, &graph, "--strict", "--quiet"]).code, Some(3));
+    assert_eq!(run(&["diff", &graph, &half, "--strict", "--quiet"]).code, Some(3));
+    assert_eq!(run(&["diff", &graph, &graph, "--strict", "--quiet"]).code, Some(0));
+    let text = print(&["diff", &graph, &half, "--quiet"]);
+    assert!(text.contains("device activity") && !text.contains(" gone"), "{text}");
+    let both = run(&["diff", "-", "-"]);
+    assert_eq!((both.code, both.stderr.contains("only one of BEFORE and AFTER")), (Some(2), true));
+}
+
+#[test]
+fn a_donor_without_likeness_is_said() {
+    let text = run(&["steps", &trace("qwen3_graph"), "--roles-from", &trace("nccl_rank0")]);
+    assert!(text.stderr.contains("no role is taken from"), "{}", text.stderr);
 }

@@ -6,6 +6,7 @@
 mod contract;
 mod diff;
 mod docs;
+mod doctor;
 mod harness;
 mod hostile;
 mod importer;

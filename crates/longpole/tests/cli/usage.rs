@@ -160,9 +160,22 @@ fn kernels_join_with_operators() {
 
 #[test]
 fn help_and_completions() {
-    for command in
-        ["triage", "ops", "kernels", "families", "ranges", "memory", "steps", "idle", "roofline", "ranks", "diff", "explain", "completions"]
-    {
+    for command in [
+        "triage",
+        "ops",
+        "kernels",
+        "families",
+        "ranges",
+        "memory",
+        "steps",
+        "idle",
+        "roofline",
+        "ranks",
+        "diff",
+        "explain",
+        "doctor",
+        "completions",
+    ] {
         let help = print(&[command, "--help"]);
         assert!(help.contains("Examples:") && help.contains("longpole"), "{help}");
     }

@@ -73,35 +73,77 @@ fn steps_stay_apart() {
     assert!(found.iter().all(|block| block.layers() == 6 && block.pattern.len() == 16), "{:?}", shape(&found));
 }
 
-proptest! {
-    // The same cases every time: noise that strikes the boundary of a first or last layer may cost that layer, at about one in a thousand.
-    #![proptest_config(ProptestConfig { rng_seed: proptest::test_runner::RngSeed::Fixed(7), ..ProptestConfig::default() })]
-    #[test]
-    fn layers_with_noise_are_recovered(
-        seed in any::<u64>(), layers in 6_usize..40, period in 12_usize..60, steps in 1_usize..6, noise in 0_u64..2
-    ) {
-        let mut random = Random(seed);
-        let alphabet = 10 + random.below(30);
-        let layer: Vec<u32> = (0..period).map(|_| random.below(alphabet) as u32).collect();
-        let mut symbols = Vec::new();
-        for _ in 0..steps {
-            symbols.extend((0..9).map(|at| 1_000 + at));
-            for _ in 0..layers {
-                for &symbol in &layer {
-                    match random.below(400) {
-                        0 if noise > 0 => {}
-                        1 if noise > 0 => symbols.extend([symbol, 2_000 + random.below(5) as u32]),
-                        2 if noise > 0 => symbols.push(3_000),
-                        _ => symbols.push(symbol),
+/// Where kernels are missing, put in, or in place of another one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Noise {
+    None,
+    /// Six kernels apart or more, and in each step not near both of its ends.
+    Apart,
+    /// One kernel in 133, anywhere.
+    Anywhere,
+}
+
+/// Steps of a prologue, layers and an epilogue.
+fn noisy(seed: u64, layers: usize, period: usize, steps: usize, noise: Noise) -> Vec<u32> {
+    let mut random = Random(seed);
+    let alphabet = 10 + random.below(30);
+    let layer: Vec<u32> = (0..period).map(|_| random.below(alphabet) as u32).collect();
+    let mut symbols = Vec::new();
+    let mut quiet = 0;
+    for _ in 0..steps {
+        symbols.extend((0..9).map(|at| 1_000 + at));
+        let spares_first = random.below(2) == 0;
+        for number in 0..layers {
+            for (place, &symbol) in layer.iter().enumerate() {
+                let is_spared = match noise {
+                    Noise::None => true,
+                    Noise::Anywhere => false,
+                    Noise::Apart if spares_first => quiet < 6 || (number == 0 && place * 2 < period),
+                    Noise::Apart => quiet < 6 || (number + 1 == layers && place * 2 >= period),
+                };
+                quiet += 1;
+                match random.below(400) {
+                    kind @ 0..3 if !is_spared => {
+                        quiet = 0;
+                        match kind {
+                            0 => {}
+                            1 => symbols.extend([symbol, 2_000 + random.below(5) as u32]),
+                            _ => symbols.push(3_000),
+                        }
                     }
+                    _ => symbols.push(symbol),
                 }
             }
-            symbols.extend((0..7).map(|at| 1_100 + at));
         }
-        let found = blocks(&symbols);
-        prop_assert_eq!(found.len(), steps, "{:?}", shape(&found));
-        for block in &found {
-            prop_assert!(block.layers().abs_diff(layers) <= noise as usize, "{:?}", shape(&found));
-        }
+        symbols.extend((0..7).map(|at| 1_100 + at));
+    }
+    symbols
+}
+
+fn is_recovered(symbols: &[u32], layers: usize, steps: usize) -> bool {
+    let found = blocks(symbols);
+    found.len() == steps && found.iter().all(|block| block.layers() == layers)
+}
+
+#[test]
+fn layers_with_noise_anywhere_are_recovered_but_for_one_sequence_in_a_thousand() {
+    // What stays: three strangers in a row, which end a row of layers, and a first and a last layer of which so much is hit that less
+    // than half of one is left. Of 30,000 sequences four were.
+    let lost = (0..2_000).filter(|&seed| {
+        let mut random = Random(seed);
+        let (layers, period, steps) = (6 + random.below(34) as usize, 12 + random.below(48) as usize, 1 + random.below(5) as usize);
+        !is_recovered(&noisy(random.below(u64::MAX), layers, period, steps, Noise::Anywhere), layers, steps)
+    });
+    let lost: Vec<u64> = lost.collect();
+    assert!(lost.len() <= 2, "{lost:?}");
+}
+
+proptest! {
+    #[test]
+    fn layers_with_noise_are_recovered(
+        seed in any::<u64>(), layers in 6_usize..40, period in 12_usize..60, steps in 1_usize..6, noise in any::<bool>()
+    ) {
+        let symbols = noisy(seed, layers, period, steps, if noise { Noise::Apart } else { Noise::None });
+        prop_assert!(is_recovered(&symbols, layers, steps), "{:?}", shape(&blocks(&symbols)));
     }
 }
