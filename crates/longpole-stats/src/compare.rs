@@ -72,9 +72,9 @@ pub struct Comparison {
     pub before: i64,
     /// Median of the second.
     pub after: i64,
-    /// The second over the first, by their centres. Absent where one of them holds a time of zero or less.
+    /// The second over the first, by their medians. Absent where one of them holds a time of zero or less.
     pub ratio: Option<f64>,
-    /// The interval that the true ratio lies in. Absent like the ratio, where a side has one sample, and where it reaches further than
+    /// The interval that the true ratio of the centres lies in. Absent like the ratio, where a side has one sample, and where it reaches further than
     /// tenfold.
     pub interval: Option<(f64, f64)>,
     /// The smallest difference that data like this can show, as a share. Absent like the interval.
@@ -120,7 +120,7 @@ pub fn compare(before: &[i64], after: &[i64], rules: &Rules) -> Option<Compariso
     };
     let shows = floor + reach <= MOST_EFFECT.ln_1p();
     Some(Comparison {
-        ratio: Some(change.exp()),
+        ratio: Some(to as f64 / from as f64),
         interval: shows.then(|| (low.exp(), high.exp())),
         smallest_effect: shows.then(|| (floor + reach).exp_m1()),
         verdict,

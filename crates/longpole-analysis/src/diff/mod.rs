@@ -6,6 +6,7 @@
 //! `docs/verdicts.md`. Where no steps can be paired, totals of the whole trace stand side by side, without verdicts.
 
 mod groups;
+mod roles;
 mod samples;
 mod settings;
 #[cfg(test)]
@@ -65,8 +66,9 @@ fn step_pairs(before: &DiffSide<'_, '_>, after: &DiffSide<'_, '_>, found: &[Pair
     let mut pairs = Vec::with_capacity(found.len());
     for (number, &(from, to, matched_by)) in found.iter().enumerate() {
         let (a, b) = (&before.steps.groups[from], &after.steps.groups[to]);
-        let table_a = samples::of_group(before, a, idle_a.on(a.device), &mut families_a);
-        let table_b = samples::of_group(after, b, idle_b.on(b.device), &mut families_b);
+        let (roles_a, roles_b) = roles::names(a, before.index.trace(), b, after.index.trace());
+        let table_a = samples::of_group(before, a, &roles_a, idle_a.on(a.device), &mut families_a);
+        let table_b = samples::of_group(after, b, &roles_b, idle_b.on(b.device), &mut families_b);
         let host_share = (samples::host_share(a, &table_a), samples::host_share(b, &table_b));
         let (step, verdict) = figures(a, b, number, host_share, rows);
         merge(number, (a.steps.len(), b.steps.len()), table_a, table_b, rows);

@@ -4,11 +4,12 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use longpole_trace::{ActivityId, Interval, Ns, Trace};
 
+use super::roles::Names;
 use super::types::{DiffKind, DiffSide, StepFigure};
 use crate::families::FamilyOfName;
 use crate::idle::IdlePiece;
 use crate::index::Owner;
-use crate::steps::{Part, RoleSource, Step, StepGroup};
+use crate::steps::{Step, StepGroup};
 
 /// Times of one thing in each step, and how often it occurred in all of them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,7 +42,13 @@ impl Filling {
 }
 
 /// Everything that the steps of a group are compared by. `idle` is that of the group's device, in order of time.
-pub(super) fn of_group(side: &DiffSide<'_, '_>, group: &StepGroup, idle: &[IdlePiece], families: &mut FamilyOfName) -> Table {
+pub(super) fn of_group(
+    side: &DiffSide<'_, '_>,
+    group: &StepGroup,
+    roles: &Names,
+    idle: &[IdlePiece],
+    families: &mut FamilyOfName,
+) -> Table {
     let trace = side.index.trace();
     let mut filling = Filling { table: Table::default(), steps: group.steps.len() };
     for (number, step) in group.steps.iter().enumerate() {
@@ -77,24 +84,13 @@ pub(super) fn of_group(side: &DiffSide<'_, '_>, group: &StepGroup, idle: &[IdleP
             put(DiffKind::Operator, &launcher_name(side, launcher), sum);
         }
         for (row, sum) in by_row {
-            if let Some(role) = group.rows.get(row as usize).and_then(role) {
-                put(DiffKind::Role, &role, sum);
+            if let Some(role) = roles.get(row as usize).and_then(Option::as_deref) {
+                put(DiffKind::Role, role, sum);
             }
         }
     }
     idle_causes(&mut filling, group, idle);
     filling.table
-}
-
-/// The name of a row by its role; none where that is no more than its kernel's name.
-fn role(row: &crate::steps::StepRow) -> Option<String> {
-    if row.role_from == RoleSource::Kernel {
-        return None;
-    }
-    Some(match row.part {
-        Part::Layer(_) => row.role.clone(),
-        part => format!("{} ({})", row.role, part.code()),
-    })
 }
 
 /// Who launched an activity, by name.

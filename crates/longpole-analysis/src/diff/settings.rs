@@ -25,7 +25,7 @@ pub(super) fn changes(before: &DiffSide<'_, '_>, after: &DiffSide<'_, '_>) -> Ve
             changes.push(SettingChange { what, before, after, means });
         }
     };
-    add("device activity", device_activity(before), device_activity(after), "what is missing in one cannot be compared");
+    add("device activity", Some(device_activity(before)), Some(device_activity(after)), "what is missing in one cannot be compared");
     add("device", devices(a), devices(b), "times of different devices: no verdict is about the program");
     add("ranks", Some(a.ranks.len().to_string()), Some(b.ranks.len().to_string()), "the work is divided differently");
     add("element type", element_type(before), element_type(after), "kernels do other arithmetic on other sizes");
@@ -43,13 +43,13 @@ pub(super) fn changes(before: &DiffSide<'_, '_>, after: &DiffSide<'_, '_>) -> Ve
 }
 
 /// What is there of the device's work.
-fn device_activity(side: &DiffSide<'_, '_>) -> Option<String> {
+fn device_activity(side: &DiffSide<'_, '_>) -> String {
     let words = match (side.triage.totals.gpu_busy_ns, side.is_cut) {
         (None, _) => "none",
         (Some(_), true) => "a part, as the file is cut",
         (Some(_), false) => "recorded",
     };
-    Some(words.to_owned())
+    words.to_owned()
 }
 
 /// Names of the devices, each with how many.

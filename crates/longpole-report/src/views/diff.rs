@@ -80,7 +80,7 @@ fn table(shown: &Shown<'_>, layout: &DiffLayout) -> Table {
     let has_calls = shown.rows.iter().any(|row| row.calls.0.or(row.calls.1).is_some());
     let mut columns = vec![
         Column::new("key", noun_of_one(shown.kind), Kind::Text).at_least(24).not_below(16),
-        Column::new("calls_before", "calls", Kind::Number).droppable(2),
+        Column::new("calls_before", "calls before", Kind::Number).droppable(2),
         Column::new("calls_after", "calls after", Kind::Number).droppable(2),
         Column::new("before_ns", "before", Kind::Time).in_unit_of("times"),
         Column::new("after_ns", "after", Kind::Time).in_unit_of("times"),

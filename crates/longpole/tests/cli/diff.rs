@@ -77,6 +77,16 @@ fn every_kind_of_row_adds_up_to_the_busy_time_of_a_step() {
 }
 
 #[test]
+fn one_part_of_the_model_has_one_name_in_both() {
+    // Shapes were recorded in one of the two alone, so one of them says `rmsnorm #2` for `q_norm`.
+    let document = diff("qwen3_eager", "qwen3_item", &[]);
+    let roles: Vec<&Value> = list(&document, "rows").iter().filter(|row| row["kind"] == "role").collect();
+    let q_norm = roles.iter().find(|row| row["key"] == "q_norm" && row["pair"] == 0).expect("q_norm");
+    assert_eq!((q_norm["presence"].as_str(), q_norm["verdict"].as_str()), (Some("both"), Some("SAME")), "{q_norm}");
+    assert!(roles.iter().filter(|row| row["pair"] == 0).all(|row| row["presence"] == "both"), "{roles:?}");
+}
+
+#[test]
 fn a_gate_fails_when_a_step_is_slower() {
     let (eager, graph) = (trace("qwen3_eager"), trace("qwen3_graph"));
     let slower = run(&["diff", &graph, &eager, "--gate", "--quiet"]);
