@@ -14,6 +14,7 @@
 
 mod blocks;
 mod check;
+mod chrome;
 mod csv_table;
 mod doctor;
 mod header;
@@ -34,6 +35,7 @@ pub mod wire;
 
 pub use blocks::{Bar, Block, Strip, blocks_markdown, blocks_text};
 pub use check::{Amount, CheckBound, CheckReport, CheckUnit, CheckVerdict, CheckedLimit};
+pub use chrome::{ChromeError, ChromeOrigin, ChromeSummary, ChromeTrace};
 pub use csv_table::csv;
 pub use doctor::{doctor_markdown, doctor_text, redact_diagnosis};
 pub use header::{Header, Source, markdown_header, text_header, text_trust};

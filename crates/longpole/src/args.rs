@@ -185,6 +185,25 @@ Examples:
     #[command(mut_arg("limit", |arg| arg.help("Show this many limits, 0 for all [default: all]")))]
     #[command(mut_arg("input", |arg| arg.value_name("TRACE")))]
     Check(CheckArgs),
+    /// A small trace of one step, range or time window, for a viewer or a colleague
+    #[command(
+        after_help = "OUT.json, OUT.json.gz and OUT.json.zst are compressed by their ending; - is standard output. Without a scope the
+whole trace is written anew. What is private is taken out as everywhere; docs/slice.md says what is kept.
+
+Examples:
+  longpole slice trace.json.gz --step 3 -o step3.json.gz
+  longpole slice trace.json.gz --range decode_step -o decode.json
+  longpole slice trace.json.gz --time 100ms..120ms -o window.json.zst
+  longpole slice ranks/ --rank 1 --step 3 -o rank1_step3.json.gz
+  longpole slice trace.json.gz --step 3 -o - | longpole -"
+    )]
+    #[command(mut_arg("input", |arg| arg.value_name("TRACE")))]
+    #[command(mut_args(|arg| {
+        // There is no table.
+        let is_of_tables = ["sort", "limit", "filter", "json", "markdown", "csv", "full_names", "color"].iter().any(|id| arg.get_id() == id);
+        if is_of_tables { arg.hide(true) } else { arg }
+    }))]
+    Slice(SliceArgs),
     /// Nsight Compute reports: why a kernel is slow, all launches, source lines, two reports compared
     #[command(
         after_help = "A REPORT is what `ncu -o report` writes (.ncu-rep, .ncu-repz), ncu's `--csv --page raw`, or - for standard input.
@@ -242,6 +261,7 @@ impl Command {
             Self::Ranks(args) => Some(&args.common),
             Self::Diff(args) => Some(&args.common),
             Self::Check(args) => Some(&args.common),
+            Self::Slice(args) => Some(&args.common),
             Self::Ncu(_) | Self::Doctor(_) | Self::Explain(_) | Self::Completions { .. } => None,
         }
     }
@@ -399,6 +419,16 @@ pub(crate) struct CheckArgs {
     /// Say it to GitHub as well: annotations at the lines of the budget, and the Markdown in the job's summary
     #[arg(long, help_heading = "Output")]
     pub(crate) github: bool,
+}
+
+/// Flags of `slice`.
+#[derive(Args, Debug)]
+pub(crate) struct SliceArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The file to write (.json, .json.gz, .json.zst), or - for standard output
+    #[arg(long, short, value_name = "OUT", help_heading = "Output")]
+    pub(crate) output: OsString,
 }
 
 /// Flags of the other tables.

@@ -146,6 +146,16 @@ impl<'a> Session<'a> {
         typed.map(|text| if self.common.no_redact { text.to_owned() } else { redact(text).into_owned() })
     }
 
+    /// The input, as it may be printed.
+    pub(crate) fn source_path(&self) -> &str {
+        &self.source.path
+    }
+
+    /// Ends a run that printed no report.
+    pub(crate) fn finish(&self) -> Result<(), Failure> {
+        self.end()
+    }
+
     /// Notes that the result is there.
     pub(crate) fn analysed(&mut self) {
         self.watch.has_analysed();

@@ -13,6 +13,7 @@ mod ops;
 mod ranges;
 mod ranks;
 mod roofline;
+mod slice;
 mod steps;
 mod triage;
 
@@ -41,6 +42,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Ranks(args) => ranks::run(args),
         Command::Check(args) => check::run(args),
         Command::Diff(args) => diff::run(args),
+        Command::Slice(args) => slice::run(args),
         Command::Ncu(args) => ncu::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Explain(args) => explain::run(args),

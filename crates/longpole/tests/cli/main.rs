@@ -19,6 +19,8 @@ mod readme;
 mod redaction;
 #[path = "../../../longpole-report/tests/report/schema.rs"]
 mod schema;
+mod slice;
+mod slice_rows;
 #[path = "../../../longpole-analysis/tests/analysis/slow_reader.rs"]
 mod slow_reader;
 mod snapshots;
