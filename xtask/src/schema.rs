@@ -30,7 +30,7 @@ const COMMANDS_ON_REPORTS: [&[&str]; 6] = [
 ];
 
 /// Command lines whose output is checked on every trace. The trace and `--json --quiet` are added at the end.
-const COMMANDS: [&[&str]; 16] = [
+const COMMANDS: [&[&str]; 17] = [
     &["triage"],
     &["ops"],
     &["ops", "--by", "shape"],
@@ -46,6 +46,7 @@ const COMMANDS: [&[&str]; 16] = [
     &["roofline"],
     &["ranks"],
     &["diff", "corpus/kineto/qwen3_graph.json.gz"],
+    &["check", "--budget", "corpus/budgets/sane.toml"],
     &["triage", "--compare", "corpus/kineto/qwen3_graph.json.gz"],
 ];
 

@@ -224,6 +224,6 @@ impl Rows<'_> {
             let most_first = (b.allocated_bytes, b.freed_bytes).cmp(&(a.allocated_bytes, a.freed_bytes));
             most_first.then_with(|| (&a.name, a.place).cmp(&(&b.name, b.place)))
         });
-        MemoryTable { is_recorded: !memory.is_empty(), rows, peak_allocated_bytes, peak_reserved_bytes }
+        MemoryTable { is_recorded: self.trace.recorded.memory || !memory.is_empty(), rows, peak_allocated_bytes, peak_reserved_bytes }
     }
 }

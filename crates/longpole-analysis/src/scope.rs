@@ -111,6 +111,8 @@ struct Parts {
     time: Option<Interval>,
     /// By thread: when host events on it are inside.
     host: Option<Vec<IntervalSet>>,
+    /// The intervals are what the recording is about, which nothing narrows: then all device work in it is inside.
+    host_is_all: bool,
 }
 
 impl Scope {
@@ -124,11 +126,16 @@ impl Scope {
     /// # Errors
     /// When the trace has no such range, step, device or rank, or the time window is empty; the error lists what there is.
     pub fn resolve(index: &TraceIndex<'_>, spec: &ScopeSpec) -> Result<Self, ScopeError> {
-        if *spec == ScopeSpec::default() {
+        let trace = index.trace();
+        let has_parts = trace.parts.iter().any(|part| part.host.is_some());
+        if *spec == ScopeSpec::default() && !has_parts {
             return Ok(Self::whole());
         }
-        let trace = index.trace();
         let mut parts = Parts::default();
+        if has_parts {
+            parts.host = Some(find::recorded_parts(trace));
+            parts.host_is_all = true;
+        }
         if let Some(rank) = spec.rank {
             parts.ranks = Some(find::ranks(trace, rank)?);
         }
@@ -154,6 +161,23 @@ impl Scope {
     /// True when nothing is left out.
     pub fn is_whole(&self) -> bool {
         self.parts.is_none()
+    }
+
+    /// By thread, when host events are inside; absent when all are, of the ranks in scope.
+    pub fn host_intervals(&self, trace: &Trace) -> Option<Vec<IntervalSet>> {
+        let parts = self.parts.as_ref().filter(|parts| parts.host.is_some() || parts.time.is_some())?;
+        let time = parts.time.map(|time| IntervalSet::from_unsorted(vec![time]));
+        let of_thread = |thread: usize| {
+            if !parts.includes_rank(trace.thread_rank(ThreadId::from_index(thread))) {
+                return IntervalSet::default();
+            }
+            match (parts.host.as_ref().map(|host| &host[thread]), &time) {
+                (Some(host), Some(time)) => host.intersection(time),
+                (Some(only), None) | (None, Some(only)) => only.clone(),
+                (None, None) => IntervalSet::default(),
+            }
+        };
+        Some((0..trace.threads.len()).map(of_thread).collect())
     }
 
     /// Whether a host event that starts at `start` on `thread` is inside.
@@ -204,7 +228,7 @@ impl Scope {
     }
 
     /// What [`Scope::wall`] is the length of.
-    pub(crate) fn intervals(&self, index: &TraceIndex<'_>) -> IntervalSet {
+    pub fn intervals(&self, index: &TraceIndex<'_>) -> IntervalSet {
         let window = index.trace().window.bounds();
         let whole = || IntervalSet::from_unsorted(window.map(|(start, end)| Interval { start, end }).into_iter().collect());
         self.parts.as_ref().map_or_else(whole, |parts| parts.intervals(index))
@@ -213,6 +237,7 @@ impl Scope {
 
 impl Parts {
     fn restrict(&mut self, host: Vec<IntervalSet>) {
+        self.host_is_all = false;
         self.host = Some(match self.host.take() {
             Some(known) => known.iter().zip(&host).map(|(a, b)| a.intersection(b)).collect(),
             None => host,
@@ -239,7 +264,8 @@ impl Parts {
         if !self.includes_device(trace, trace.lanes[lane.index()].device) {
             return false;
         }
-        if self.time.is_none() && self.host.is_none() {
+        let all_launches = self.host.is_none() || self.host_is_all;
+        if self.time.is_none() && all_launches {
             return true;
         }
         if let Some(call) = index.links().call(activity) {
@@ -247,13 +273,15 @@ impl Parts {
             self.includes_host(trace, calls.thread[call.index()], calls.start[call.index()])
         } else {
             let start = trace.activities.start[activity.index()];
-            self.host.is_none() && self.time.is_none_or(|time| time.start <= start && start < time.end)
+            all_launches && self.time.is_none_or(|time| time.start <= start && start < time.end)
         }
     }
 
     fn intervals(&self, index: &TraceIndex<'_>) -> IntervalSet {
         let trace = index.trace();
-        let mut instances: Vec<Vec<Interval>> = match &self.host {
+        // A part with device work alone lasts as long as that.
+        let host = self.host.as_ref().filter(|host| !self.host_is_all || host.iter().any(|set| !set.is_empty()));
+        let mut instances: Vec<Vec<Interval>> = match host {
             Some(host) => host.iter().map(|set| set.intervals().to_vec()).collect(),
             None => vec![find::extent(trace, self.ranks.as_deref()).into_iter().collect()],
         };
@@ -269,13 +297,14 @@ impl Parts {
                 continue;
             }
             let call = index.links().call(activity).map(ApiCallId::index);
-            let (thread, at) = match (&self.host, call) {
+            let (thread, at) = match (host, call) {
                 (Some(_), Some(call)) => (trace.api_calls.thread[call].index(), trace.api_calls.start[call]),
                 // Without instances there is one interval, and all that is included was launched in it.
                 _ => (0, Ns::MAX),
             };
-            let after = instances[thread].partition_point(|instance| instance.start <= at);
-            if let Some(instance) = after.checked_sub(1).and_then(|before| instances[thread].get_mut(before)) {
+            let Some(of_thread) = instances.get_mut(thread) else { continue };
+            let after = of_thread.partition_point(|instance| instance.start <= at);
+            if let Some(instance) = after.checked_sub(1).and_then(|before| of_thread.get_mut(before)) {
                 instance.end = instance.end.max(trace.activities.end(row));
             }
         }

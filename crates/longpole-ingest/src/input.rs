@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use longpole_trace::{EventWindow, Ns, ProblemCode, Problems, RankInfo, Trace, TraceBuilder};
+use longpole_trace::{EventWindow, Interval, Ns, Part, ProblemCode, Problems, RankInfo, Tid, Trace, TraceBuilder};
 
 use crate::error::ImportError;
 use crate::formats::{FORMATS, Reading, Report, Source};
@@ -356,7 +356,7 @@ impl<'p> Importer<'p> {
         let mut windows = Vec::new();
         // Rows since a file's mark include those of later files, so each is moved by the difference to the file before.
         let mut moved = Ns::ZERO;
-        for facts in &self.files {
+        for facts in &mut self.files {
             let shift = match (base(facts), earliest) {
                 (Some(base), Some(earliest)) => Ns(base) - Ns(earliest),
                 _ => Ns::ZERO,
@@ -364,6 +364,10 @@ impl<'p> Importer<'p> {
             if shift != moved {
                 self.builder.shift_times_since(&facts.marks, shift - moved);
                 moved = shift;
+            }
+            for (_, _, from, to) in facts.part.iter_mut().filter_map(|part| part.host.as_mut()).flatten() {
+                *from += shift;
+                *to += shift;
             }
             if let Some((first, last)) = facts.window.bounds() {
                 window.include(first + shift, last + shift);
@@ -391,6 +395,14 @@ fn describe_rank(builder: &mut TraceBuilder, facts: &FileFacts) {
     for (ordinal, properties) in &facts.devices {
         let device = builder.device(rank_index, *ordinal);
         builder.trace_mut().devices[device.index()].properties = properties.clone();
+    }
+    if let Some(part) = &facts.part {
+        let interval = |(pid, tid, start, end): &(i64, Tid, Ns, Ns)| {
+            let thread = builder.find_thread(rank_index, *pid, tid.clone())?;
+            Some((thread, Interval { start: *start, end: *end }))
+        };
+        let host = part.host.as_ref().map(|host| host.iter().filter_map(interval).collect());
+        builder.trace_mut().parts.push(Part { rank: rank_index, host, has_device_work: part.has_device_work });
     }
     let trace = builder.trace_mut();
     if index == 0 {

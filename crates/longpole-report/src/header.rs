@@ -53,7 +53,7 @@ impl Header<'_> {
     }
 
     /// The scope in words; empty for the whole trace.
-    fn scope_line(&self) -> String {
+    pub fn part(&self) -> String {
         let ScopeSpec { range, step, time: window, device, rank } = self.scope;
         let mut parts = Vec::new();
         parts.extend(range.as_ref().map(|name| format!("range {name}")));
@@ -133,7 +133,7 @@ pub fn text_header(header: &Header<'_>, options: &TextOptions) -> String {
     let style = options.style();
     let mut out = text_trust(header.trust, options);
     let _ = writeln!(out, "{}  {}", style.bold("source"), printable(&header.source_line()));
-    let scope = header.scope_line();
+    let scope = header.part();
     if !scope.is_empty() {
         let _ = writeln!(out, "{}  {}", style.bold("scope "), printable(&scope));
     }
@@ -159,7 +159,7 @@ pub(crate) fn markdown_trust(trust: &Trust) -> String {
 pub fn markdown_header(header: &Header<'_>) -> String {
     let mut out = markdown_trust(header.trust);
     let _ = writeln!(out, "\n**Source:** {}", markdown_text(&header.source_line()));
-    let scope = header.scope_line();
+    let scope = header.part();
     if !scope.is_empty() {
         let _ = writeln!(out, "\n**Scope:** {}", markdown_text(&scope));
     }

@@ -13,6 +13,8 @@
 //! To add a command, add a view, a wire module and a schema; the renderers need no change.
 
 mod blocks;
+mod check;
+mod chrome;
 mod csv_table;
 mod doctor;
 mod header;
@@ -32,6 +34,8 @@ pub mod views;
 pub mod wire;
 
 pub use blocks::{Bar, Block, Strip, blocks_markdown, blocks_text};
+pub use check::{Amount, CheckBound, CheckReport, CheckUnit, CheckVerdict, CheckedLimit};
+pub use chrome::{ChromeError, ChromeOrigin, ChromeSummary, ChromeTrace};
 pub use csv_table::csv;
 pub use doctor::{doctor_markdown, doctor_text, redact_diagnosis};
 pub use header::{Header, Source, markdown_header, text_header, text_trust};

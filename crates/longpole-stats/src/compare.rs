@@ -83,6 +83,44 @@ pub struct Comparison {
     pub verdict: Verdict,
 }
 
+/// Whether the second side takes more than a share more than the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Excess {
+    /// It does not, as far as the data shows.
+    Within,
+    /// The data cannot tell.
+    Unclear,
+    /// It does: the whole interval lies beyond, by more than two recordings may differ.
+    Beyond,
+}
+
+impl Comparison {
+    /// Whether the second side is slower by more than `share` (0.03 for 3 %), which is what a limit on a regression asks. Stricter than
+    /// [`Verdict::Slower`], which only asks whether it is slower at all.
+    pub fn slower_by(&self, share: f64) -> Excess {
+        let limit = share.max(0.0).ln_1p();
+        let (Some(ratio), Some((low, high)), Some(effect)) = (self.ratio, self.interval, self.smallest_effect) else {
+            return match self.verdict {
+                // Times of zero have no ratio, and an interval that is too wide to be given belongs to a change of more than tenfold here;
+                // that one side takes more is shown all the same, and the medians say by how much.
+                Verdict::Slower if self.after as f64 > self.before as f64 * (1.0 + share) => Excess::Beyond,
+                Verdict::Faster | Verdict::Same | Verdict::Slower => Excess::Within,
+                Verdict::Ambiguous => Excess::Unclear,
+            };
+        };
+        let (low, high) = (low.ln(), high.ln());
+        // The smallest effect is half the interval and the floor.
+        let floor = (effect.ln_1p() - (high - low) / 2.0).max(0.0);
+        if low - floor > limit {
+            Excess::Beyond
+        } else if high + floor <= limit || (self.verdict != Verdict::Ambiguous && ratio.ln() <= limit) {
+            Excess::Within
+        } else {
+            Excess::Unclear
+        }
+    }
+}
+
 /// Compares two sides, each in the order of time. `None` when one of them is empty.
 pub fn compare(before: &[i64], after: &[i64], rules: &Rules) -> Option<Comparison> {
     let (from, to) = (median(before)?, median(after)?);
@@ -156,6 +194,27 @@ mod tests {
         assert_eq!(verdict(&[100], &[50, 51, 50, 51]), Verdict::Ambiguous);
         assert_eq!(verdict(&[100], &[100]), Verdict::Same, "the same number is the same");
         assert!(compare(&[], &[1], &Rules::DEVICE_TIME).is_none());
+    }
+
+    #[test]
+    fn a_limit_is_broken_when_the_whole_interval_is_beyond_it() {
+        let before = [1000, 1001, 1000, 999, 1000];
+        let slower_by = |after: &[i64], share| compare(&before, after, &Rules::DEVICE_TIME).unwrap().slower_by(share);
+        let six = [1060, 1061, 1060, 1059, 1060];
+        assert_eq!(
+            (slower_by(&six, 0.03), slower_by(&six, 0.055), slower_by(&six, 0.1)),
+            (Excess::Beyond, Excess::Unclear, Excess::Within)
+        );
+        assert_eq!(slower_by(&before, 0.0), Excess::Within, "the same numbers are no regression");
+        assert_eq!(slower_by(&[900, 901, 900, 899, 900], 0.0), Excess::Within);
+        assert_eq!(slower_by(&[700, 1300, 900, 2000, 1500], 0.1), Excess::Unclear);
+        assert_eq!(slower_by(&[2000], 0.1), Excess::Unclear, "one step never decides");
+        let host = compare(&before, &[1400, 1401, 1400, 1399, 1400], &Rules::with_host_share(0.9)).unwrap();
+        assert_eq!(host.slower_by(0.03), Excess::Unclear, "a host may take that much longer the next time");
+        let zeros = compare(&[0, 0, 0], &[5, 5, 5], &Rules::DEVICE_TIME).unwrap();
+        assert_eq!(zeros.slower_by(0.5), Excess::Beyond);
+        let wide = compare(&[1, 30, 2, 20, 5], &[900_000, 20_000_000, 500_000, 9_000_000, 1_000_000], &Rules::DEVICE_TIME).unwrap();
+        assert_eq!((wide.verdict, wide.interval, wide.slower_by(0.5)), (Verdict::Slower, None, Excess::Beyond));
     }
 
     #[test]

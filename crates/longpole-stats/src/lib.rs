@@ -29,5 +29,5 @@ mod centre;
 mod compare;
 mod quantile;
 
-pub use compare::{Comparison, Rules, Verdict, compare};
+pub use compare::{Comparison, Excess, Rules, Verdict, compare};
 pub use quantile::{median, relative_spread};

@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use crate::collectives::{Collective, Collectives};
-use crate::entities::{Device, DeviceProperties, Lane, Process, RankInfo, Recorded, Thread, Tid, Versions};
+use crate::entities::{Device, DeviceProperties, Lane, Part, Process, RankInfo, Recorded, Thread, Tid, Versions};
 use crate::ids::{DetailId, DeviceId, GraphNodeId, LaneId, ProcessId, StrId, ThreadId};
 use crate::ns::Ns;
 use crate::strings::Strings;
@@ -52,6 +52,8 @@ pub struct Trace {
     pub window: EventWindow,
     /// The recordings, at least one in a trace that was imported.
     pub ranks: Vec<RankInfo>,
+    /// Of recordings that were cut out of longer ones: what they are about.
+    pub parts: Vec<Part>,
     /// Processes.
     pub processes: Vec<Process>,
     /// Host threads.
@@ -237,11 +239,16 @@ impl TraceBuilder {
         GraphNodeId(index)
     }
 
+    /// A thread that has rows.
+    pub fn find_thread(&self, rank: u32, pid: i64, tid: Tid) -> Option<ThreadId> {
+        let process = self.processes.find(&(rank, pid))?;
+        self.threads.find(&(ProcessId(process), tid)).map(ThreadId)
+    }
+
     /// Names a thread that has rows; others are ignored.
     pub fn name_thread(&mut self, rank: u32, pid: i64, tid: Tid, name: StrId) {
-        let thread = self.processes.find(&(rank, pid)).and_then(|process| self.threads.find(&(ProcessId(process), tid)));
-        if let Some(thread) = thread {
-            self.trace.threads[thread as usize].name = Some(name);
+        if let Some(thread) = self.find_thread(rank, pid, tid) {
+            self.trace.threads[thread.index()].name = Some(name);
         }
     }
 

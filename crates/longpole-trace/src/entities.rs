@@ -1,6 +1,7 @@
 //! What events happen on: ranks, processes, host threads, devices and their streams.
 
-use crate::ids::{DeviceId, ProcessId, StrId};
+use crate::ids::{DeviceId, ProcessId, StrId, ThreadId};
+use crate::interval::Interval;
 
 /// One recording of a set: a rank file of a directory or archive, or the only file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,6 +14,18 @@ pub struct RankInfo {
     pub world_size: Option<u32>,
     /// Communication back end, if the trace says (`nccl`, `gloo`, ...).
     pub backend: Option<String>,
+}
+
+/// What a recording is about, when it was cut out of a longer one. All device work in it belongs to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// Index into [`crate::Trace::ranks`].
+    pub rank: u32,
+    /// Host events that start in one of these intervals of their thread; the others are there because they are around those, or
+    /// inside. Absent when all belong to it.
+    pub host: Option<Vec<(ThreadId, Interval)>>,
+    /// Whether the longer recording has device work.
+    pub has_device_work: bool,
 }
 
 /// A process of one recording.

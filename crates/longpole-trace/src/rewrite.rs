@@ -17,6 +17,7 @@ impl Trace {
             base_unix_ns: _,
             window: _,
             ranks,
+            parts: _,
             processes,
             threads,
             devices,

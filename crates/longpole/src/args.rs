@@ -33,7 +33,7 @@ Examples:
   longpole explain host_bound                      what a suspect means and what fixes it
   longpole doctor                                  what can be profiled on this machine
 
-Exit codes: 0 fine, 1 a check failed (diff --gate, doctor --strict), 2 usage, 3 input unreadable (or partial, under --strict)."
+Exit codes: 0 fine, 1 a check failed (check, diff --gate, doctor --strict), 2 usage, 3 input unreadable (or partial, under --strict)."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -168,6 +168,42 @@ Examples:
     #[command(mut_arg("limit", |arg| arg.help("Show this many rows of each table, 0 for all [default: 8; JSON and CSV: all]")))]
     #[command(mut_arg("input", |arg| arg.index(1).value_name("BEFORE").help("The trace before the change")))]
     Diff(DiffArgs),
+    /// Limits on any figure, for CI: kernels a step, busy share, allocations, or against a baseline
+    #[command(
+        after_help = "A budget is TOML with a [[limit]] for each figure, found by its path in what COMMAND --json prints, and a [[regression]] for
+each comparison with an earlier trace; docs/check.md describes it. Exits with 1 when a limit is broken.
+
+Examples:
+  longpole check trace.json.gz --write-budget -o budget.toml
+  longpole check trace.json.gz --budget budget.toml
+  longpole check trace.json.gz --budget budget.toml --github
+  longpole check trace.json.gz --budget budget.toml --markdown > comment.md"
+    )]
+    #[command(mut_arg("sort", |arg| arg.hide(true)))]
+    #[command(mut_arg("full_names", |arg| arg.hide(true)))]
+    #[command(mut_arg("filter", |arg| arg.help("Only limits whose name matches; the others are not checked")))]
+    #[command(mut_arg("limit", |arg| arg.help("Show this many limits, 0 for all [default: all]")))]
+    #[command(mut_arg("input", |arg| arg.value_name("TRACE")))]
+    Check(CheckArgs),
+    /// A small trace of one step, range or time window, for a viewer or a colleague
+    #[command(
+        after_help = "OUT.json, OUT.json.gz and OUT.json.zst are compressed by their ending; - is standard output. Without a scope the
+whole trace is written anew. What is private is taken out as everywhere; docs/slice.md says what is kept.
+
+Examples:
+  longpole slice trace.json.gz --step 3 -o step3.json.gz
+  longpole slice trace.json.gz --range decode_step -o decode.json
+  longpole slice trace.json.gz --time 100ms..120ms -o window.json.zst
+  longpole slice ranks/ --rank 1 --step 3 -o rank1_step3.json.gz
+  longpole slice trace.json.gz --step 3 -o - | longpole -"
+    )]
+    #[command(mut_arg("input", |arg| arg.value_name("TRACE")))]
+    #[command(mut_args(|arg| {
+        // There is no table.
+        let is_of_tables = ["sort", "limit", "filter", "json", "markdown", "csv", "full_names", "color"].iter().any(|id| arg.get_id() == id);
+        if is_of_tables { arg.hide(true) } else { arg }
+    }))]
+    Slice(SliceArgs),
     /// Nsight Compute reports: why a kernel is slow, all launches, source lines, two reports compared
     #[command(
         after_help = "A REPORT is what `ncu -o report` writes (.ncu-rep, .ncu-repz), ncu's `--csv --page raw`, or - for standard input.
@@ -224,6 +260,8 @@ impl Command {
             Self::Roofline(args) => Some(&args.common),
             Self::Ranks(args) => Some(&args.common),
             Self::Diff(args) => Some(&args.common),
+            Self::Check(args) => Some(&args.common),
+            Self::Slice(args) => Some(&args.common),
             Self::Ncu(_) | Self::Doctor(_) | Self::Explain(_) | Self::Completions { .. } => None,
         }
     }
@@ -362,6 +400,35 @@ pub(crate) struct DiffArgs {
     /// Find steps as if no range had been recorded
     #[arg(long, help_heading = "Steps")]
     pub(crate) ignore_ranges: bool,
+}
+
+/// Flags of `check`.
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The limits
+    #[arg(long, value_name = "TOML", required_unless_present = "write_budget", conflicts_with = "write_budget", help_heading = "Budget")]
+    pub(crate) budget: Option<OsString>,
+    /// Propose a budget that this trace keeps, with head-room
+    #[arg(long, conflicts_with_all = ["format", "github"], help_heading = "Budget")]
+    pub(crate) write_budget: bool,
+    /// Write the proposal to this file instead of standard output
+    #[arg(long, short, value_name = "TOML", requires = "write_budget", conflicts_with = "budget", help_heading = "Budget")]
+    pub(crate) output: Option<OsString>,
+    /// Say it to GitHub as well: annotations at the lines of the budget, and the Markdown in the job's summary
+    #[arg(long, help_heading = "Output")]
+    pub(crate) github: bool,
+}
+
+/// Flags of `slice`.
+#[derive(Args, Debug)]
+pub(crate) struct SliceArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// The file to write (.json, .json.gz, .json.zst), or - for standard output
+    #[arg(long, short, value_name = "OUT", help_heading = "Output")]
+    pub(crate) output: OsString,
 }
 
 /// Flags of the other tables.

@@ -6,6 +6,7 @@
 mod alloc;
 mod args;
 mod argv;
+mod check;
 mod commands;
 mod exit;
 mod peaks;

@@ -45,31 +45,35 @@ pub(crate) struct Session<'a> {
 impl<'a> Session<'a> {
     /// Reads the input and finds the scope.
     pub(crate) fn open(common: &'a Common) -> Result<Self, Failure> {
-        Self::open_any(common, &common.input, &[], false)
+        Self::open_any(common, &common.input, &[], false, common.scope.spec())
+    }
+
+    /// Reads all of the input, in a scope that the command line alone does not say.
+    pub(crate) fn open_within(common: &'a Common, spec: ScopeSpec) -> Result<Self, Failure> {
+        Self::open_any(common, &common.input, &[], true, spec)
     }
 
     /// Reads another input than the first that was named, as the command is about that one.
     pub(crate) fn open_other(common: &'a Common, input: &OsStr) -> Result<Self, Failure> {
-        Self::open_any(common, input, &[], true)
+        Self::open_any(common, input, &[], true, common.scope.spec())
     }
 
     /// The same with strides and values of operators' arguments, which rooflines need.
     pub(crate) fn open_with_arguments(common: &'a Common) -> Result<Self, Failure> {
-        Self::open_any(common, &common.input, &[], true)
+        Self::open_any(common, &common.input, &[], true, common.scope.spec())
     }
 
     /// Reads the input and `more` files of the same run, and finds the scope.
     pub(crate) fn open_all(common: &'a Common, more: &[OsString]) -> Result<Self, Failure> {
-        Self::open_any(common, &common.input, more, false)
+        Self::open_any(common, &common.input, more, false, common.scope.spec())
     }
 
-    fn open_any(common: &'a Common, input: &OsStr, more: &[OsString], arguments: bool) -> Result<Self, Failure> {
+    fn open_any(common: &'a Common, input: &OsStr, more: &[OsString], arguments: bool, mut spec: ScopeSpec) -> Result<Self, Failure> {
         let mut watch = Stopwatch::start();
         let cores = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS as usize);
         let threads = common.threads.map_or_else(cores, usize::from);
         // Fails only if a pool exists already, and then that one is used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        let mut spec = common.scope.spec();
         let read = read(common, input, more, threads, arguments, &mut spec)?;
         watch.has_read();
         let Beside { index, scope, source, trust, .. } = read.resolve(&spec)?;
@@ -89,7 +93,7 @@ impl<'a> Session<'a> {
 
     /// Reads a second trace that the report is about as well, in the scope of the first.
     pub(crate) fn read_second(&self, input: &OsStr) -> Result<Beside, Failure> {
-        let mut spec = self.common.scope.spec();
+        let mut spec = self.spec.clone();
         let read = read(self.common, input, &[], self.threads, true, &mut spec)?;
         read.resolve(&spec)
     }
@@ -140,6 +144,16 @@ impl<'a> Session<'a> {
     /// What the user typed, as it may be printed.
     pub(crate) fn shown(&self, typed: Option<&str>) -> Option<String> {
         typed.map(|text| if self.common.no_redact { text.to_owned() } else { redact(text).into_owned() })
+    }
+
+    /// The input, as it may be printed.
+    pub(crate) fn source_path(&self) -> &str {
+        &self.source.path
+    }
+
+    /// Ends a run that printed no report.
+    pub(crate) fn finish(&self) -> Result<(), Failure> {
+        self.end()
     }
 
     /// Notes that the result is there.

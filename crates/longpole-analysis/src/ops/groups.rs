@@ -236,7 +236,7 @@ struct Recorded {
 impl Recorded {
     fn of(trace: &Trace) -> Self {
         Self {
-            device: !trace.activities.is_empty(),
+            device: !trace.activities.is_empty() || trace.parts.iter().any(|part| part.has_device_work),
             memory: trace.recorded.memory || !trace.memory.is_empty(),
             shapes: trace.recorded.shapes || (0..trace.host_ops.len()).any(|op| trace.host_ops.shapes(op).is_some()),
             stacks: trace.recorded.stacks || !trace.frames.is_empty(),

@@ -28,6 +28,25 @@ pub(super) fn ranks(trace: &Trace, rank: u32) -> Result<Vec<bool>, ScopeError> {
     Err(ScopeError::NoSuchRank(rank, known))
 }
 
+/// By thread, what recordings that were cut out of longer ones are about; all of the others.
+pub(super) fn recorded_parts(trace: &Trace) -> Vec<IntervalSet> {
+    let all = trace.window.bounds().map(|(first, last)| Interval { start: first, end: last + Ns(1) });
+    let mut is_part = vec![false; trace.ranks.len()];
+    for part in &trace.parts {
+        is_part[part.rank as usize] |= part.host.is_some();
+    }
+    let mut of_thread = vec![Vec::new(); trace.threads.len()];
+    for (thread, intervals) in of_thread.iter_mut().enumerate() {
+        if !is_part[trace.thread_rank(ThreadId::from_index(thread)) as usize] {
+            intervals.extend(all);
+        }
+    }
+    for &(thread, interval) in trace.parts.iter().filter_map(|part| part.host.as_ref()).flatten() {
+        of_thread[thread.index()].push(interval);
+    }
+    of_thread.into_iter().map(IntervalSet::from_unsorted).collect()
+}
+
 pub(super) fn devices(trace: &Trace, ordinal: i64, ranks: Option<&[bool]>) -> Result<Vec<bool>, ScopeError> {
     let in_ranks = || trace.devices.iter().map(|device| (device, rank_is_in(ranks, device.rank)));
     let wanted: Vec<bool> = in_ranks().map(|(device, is_in)| is_in && device.ordinal == ordinal).collect();

@@ -1,8 +1,8 @@
 //! What surrounds the events: metadata before and after the event array, in any order.
 
-use longpole_trace::{DeviceProperties, ProblemCode, Problems, Recorded, Versions};
+use longpole_trace::{DeviceProperties, Ns, ProblemCode, Problems, Recorded, Tid, Versions};
 
-use crate::json::{Cursor, Damage, Entered, Key, Value, ValueKind, parse_i64, parse_u64, unescape};
+use crate::json::{Cursor, Damage, Decimal, Entered, Key, Value, ValueKind, parse_decimal_ns, parse_i64, parse_u64, unescape};
 
 /// What the metadata says, as far as anything uses it.
 #[derive(Clone, Debug, Default)]
@@ -21,6 +21,8 @@ pub(super) struct Envelope {
     pub(super) versions: Versions,
     /// What was recorded.
     pub(super) recorded: Recorded,
+    /// What the recording is about, if it is a part of a longer one.
+    pub(super) part: Option<PartFacts>,
     /// The document is a bare array of events.
     pub(super) is_array: bool,
     /// `traceEvents` is something else than a list.
@@ -29,6 +31,15 @@ pub(super) struct Envelope {
     pub(super) keys: Vec<String>,
     /// Trouble in the metadata.
     pub(super) problems: Problems,
+}
+
+/// What is said of the part of a longer recording that this one is about; written by `longpole slice`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PartFacts {
+    /// Process, thread, begin and end of host intervals, if it is not about all host events.
+    pub(crate) host: Option<Vec<(i64, Tid, Ns, Ns)>>,
+    /// The longer recording has device work.
+    pub(crate) has_device_work: bool,
 }
 
 /// Where reading the head ended.
@@ -171,6 +182,7 @@ impl Envelope {
             b"hip_driver_version" => self.versions.hip_driver = hip_version(raw),
             b"deviceProperties" | b"computeProperties" => self.devices = devices(raw),
             b"distributedInfo" => self.take_distributed(raw),
+            b"longpole" => self.part = part(raw),
             _ => {}
         }
     }
@@ -193,6 +205,7 @@ impl Envelope {
         self.rank = other.rank.or(self.rank);
         self.world_size = other.world_size.or(self.world_size);
         self.backend = other.backend.or(self.backend.take());
+        self.part = other.part.or(self.part.take());
         let (mine, theirs) = (&mut self.versions, other.versions);
         mine.cuda_runtime = theirs.cuda_runtime.or(mine.cuda_runtime.take());
         mine.cuda_driver = theirs.cuda_driver.or(mine.cuda_driver.take());
@@ -236,6 +249,54 @@ fn for_members<'a>(raw: &'a [u8], mut each: impl FnMut(&[u8], Value<'a>)) {
         let Ok(value) = cursor.value(after) else { return };
         each(key, value);
     }
+}
+
+/// Intervals a part may have at most: steps of a range, on each thread that worked for them.
+const MAX_INTERVALS: usize = 1 << 20;
+
+fn part(raw: &[u8]) -> Option<PartFacts> {
+    let (mut host, mut has_device_work) = (None, false);
+    for_members(raw, |key, value| match key {
+        b"host" => host = Some(intervals(value.raw)),
+        b"has_device_work" => has_device_work = is_on(value.raw),
+        _ => {}
+    });
+    (host.is_some() || has_device_work).then_some(PartFacts { host, has_device_work })
+}
+
+/// The intervals that can be read; one that cannot holds nothing.
+fn intervals(raw: &[u8]) -> Vec<(i64, Tid, Ns, Ns)> {
+    let mut out = Vec::new();
+    let mut cursor = Cursor::new(raw, Vec::new());
+    if !matches!(cursor.take_structural(), Some((_, b'['))) {
+        return out;
+    }
+    while let Some((_, b'{')) = cursor.take_structural() {
+        let (mut pid, mut tid, mut from, mut to) = (None, None, None, None);
+        loop {
+            let (key, after) = match cursor.key() {
+                Ok(Key::Member(key, after)) => (key, after),
+                Ok(Key::End(_)) => break,
+                Err(_) => return out,
+            };
+            let Ok(value) = cursor.value(after) else { return out };
+            let time = || if let Decimal::Ns(ns) = parse_decimal_ns(value.raw) { Some(Ns(ns)) } else { None };
+            match key {
+                b"pid" => pid = parse_i64(value.raw),
+                b"tid" => tid = Some(parse_i64(value.raw).map_or_else(|| Tid::Text(unescape(value.raw).0.into_owned()), Tid::Number)),
+                b"from" => from = time(),
+                b"to" => to = time(),
+                _ => {}
+            }
+        }
+        if let (Some(pid), Some(tid), Some(from), Some(to)) = (pid, tid, from, to) {
+            out.push((pid, tid, from, to));
+        }
+        if out.len() == MAX_INTERVALS {
+            break;
+        }
+    }
+    out
 }
 
 /// Devices a trace may describe at most; real machines have 16.

@@ -6,7 +6,7 @@ use std::io;
 use crossbeam_channel::{Receiver, Sender};
 use longpole_trace::{DeviceProperties, EventWindow, ProblemCode, Problems, Recorded, TableMarks, TraceBuilder, Versions};
 
-use super::envelope::{Envelope, Tail};
+use super::envelope::{Envelope, PartFacts, Tail};
 use super::merge::Merger;
 use super::segment::{SEGMENT, Segment, SegmentSource, event_after_damage, looks_like_event};
 use super::worker::{End, Place, Rows, Worker};
@@ -43,6 +43,8 @@ pub(crate) struct FileFacts {
     pub(crate) rank: Option<u32>,
     pub(crate) world_size: Option<u32>,
     pub(crate) backend: Option<String>,
+    /// What it is about, if it is a part of a longer recording.
+    pub(crate) part: Option<PartFacts>,
     pub(crate) versions: Versions,
     pub(crate) recorded: Recorded,
     /// Top-level keys other than the events, the first few.
@@ -418,6 +420,7 @@ impl<'b> Merging<'b> {
             rank: envelope.rank,
             world_size: envelope.world_size,
             backend: envelope.backend,
+            part: envelope.part,
             versions: envelope.versions,
             recorded: envelope.recorded,
             keys: envelope.keys,

@@ -1,5 +1,6 @@
 //! Results as tables: which columns there are, in which order, and what a narrow terminal can do without.
 
+mod check;
 mod diff;
 mod families;
 mod idle;
@@ -14,6 +15,7 @@ mod shapes;
 mod step_ceilings;
 mod steps;
 
+pub use check::{check, check_csv};
 pub use diff::{DiffLayout, diff, diff_csv};
 pub use families::families;
 pub use idle::{IdleLayout, frame_kind, idle, idle_csv};

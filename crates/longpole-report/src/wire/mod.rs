@@ -3,6 +3,7 @@
 //! Keys are only added within a version. Times are integer `*_ns`, sizes integer `*_bytes`, shares 0..1 `*_fraction`, and
 //! what was not recorded is `null`. Each document has a JSON Schema in `docs/schema/`, against which every test validates.
 
+mod check;
 mod diff;
 mod doctor;
 mod explain;
@@ -20,6 +21,7 @@ mod smells;
 mod steps;
 mod triage;
 
+pub use check::check;
 pub use diff::diff;
 pub use doctor::doctor;
 pub use explain::explain;

@@ -46,17 +46,22 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
 /// Compares the trace of a session with one from before, in the same scope. `first` is the session's first report.
 pub(super) fn with(session: &Session<'_>, first: &Triage, before: &OsStr, ignore_ranges: bool) -> Result<(Beside, Diff), Failure> {
     let before = session.read_second(before)?;
+    let result = compare(session, first, &before, ignore_ranges);
+    Ok((before, result))
+}
+
+/// The same of one that was read.
+pub(super) fn compare(session: &Session<'_>, first: &Triage, before: &Beside, ignore_ranges: bool) -> Diff {
     let options = StepOptions { filter: None, ignore_ranges };
     let mut steps_before = step_table(&before.index, &before.scope, &options);
     let mut steps_after = step_table(&session.index, &session.scope, &options);
     share_roles(&before.index, &mut steps_before, &session.index, &mut steps_after);
     let options = TriageOptions { is_cut: before.is_cut(), ..TriageOptions::default() };
     let first_before = triage(&before.index, &before.scope, &options);
-    let result = diff(
+    diff(
         &DiffSide { index: &before.index, scope: &before.scope, steps: &steps_before, triage: &first_before, is_cut: before.is_cut() },
         &DiffSide { index: &session.index, scope: &session.scope, steps: &steps_after, triage: first, is_cut: session.is_cut() },
-    );
-    Ok((before, result))
+    )
 }
 
 /// What one of the two traces knows about its kernels, the other may as well: a graph replay and an eager run of one model.

@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod check;
 mod diff;
 mod doctor;
 mod explain;
@@ -12,10 +13,12 @@ mod ops;
 mod ranges;
 mod ranks;
 mod roofline;
+mod slice;
 mod steps;
 mod triage;
 
 pub(crate) use ncu::is_report;
+pub(crate) use ops::sort_by_own_key as sort_ops;
 
 use std::io::{self, Write as _};
 
@@ -37,7 +40,9 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Idle(args) => idle::run(&args.common),
         Command::Roofline(args) => roofline::run(args),
         Command::Ranks(args) => ranks::run(args),
+        Command::Check(args) => check::run(args),
         Command::Diff(args) => diff::run(args),
+        Command::Slice(args) => slice::run(args),
         Command::Ncu(args) => ncu::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Explain(args) => explain::run(args),

@@ -21,6 +21,11 @@ pub(super) fn sort_rows(table: &mut OpTable, asked: Option<SortKey>) -> SortKey 
     key
 }
 
+/// Sorts as the command does when no key is asked for.
+pub(crate) fn sort_by_own_key(table: &mut OpTable) {
+    sort_rows(table, None);
+}
+
 pub(super) fn run(args: &OpsArgs) -> Result<(), Failure> {
     let key = sort_key(args.common.sort.as_deref())?;
     let mut session = Session::open(&args.common)?;

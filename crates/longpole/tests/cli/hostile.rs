@@ -10,7 +10,7 @@ use crate::schema::validate;
 const HOSTILE: &str =
     r"=cmd\u001b[31m\u001b]0;title\u0007\u009b2J|`<script>alert(1)</script><img src=x>\u202e\u2066\u200f[x](javascript:y)\r\n\t";
 
-fn trace() -> String {
+pub(crate) fn trace() -> String {
     let event = |cat: &str, name: &str, place: &str, ts: i64, dur: i64, args: &str| {
         format!(r#"{{"ph":"X","cat":"{cat}","name":"{name}",{place},"ts":{ts},"dur":{dur},"args":{{{args}}}}}"#)
     };
@@ -35,7 +35,7 @@ fn trace() -> String {
 }
 
 /// Nothing in `text` acts on a terminal.
-fn assert_inert(what: &[&str], text: &str) {
+pub(crate) fn assert_inert(what: &[&str], text: &str) {
     let acts =
         |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     assert!(!text.contains(acts), "{what:?}:\n{text:?}");

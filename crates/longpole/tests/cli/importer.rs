@@ -18,7 +18,7 @@ fn line(name: &str, start: Ns, dur: Ns, rest: impl Debug) -> String {
 
 /// The rows of every table as text, ids resolved and times counted from the first event, so that neither the order in which a reader
 /// hands out ids nor its choice of base shows.
-fn tables(trace: &Trace) -> [(&'static str, Vec<String>); 7] {
+pub(crate) fn tables(trace: &Trace) -> [(&'static str, Vec<String>); 7] {
     let base = trace.window.bounds().map_or(Ns(0), |(first, _)| first);
     let text = |id: StrId| trace.strings.get(id);
     let thread = |id: ThreadId| {

@@ -3,6 +3,7 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 
+mod check;
 mod contract;
 mod diff;
 mod docs;
@@ -18,6 +19,8 @@ mod readme;
 mod redaction;
 #[path = "../../../longpole-report/tests/report/schema.rs"]
 mod schema;
+mod slice;
+mod slice_rows;
 #[path = "../../../longpole-analysis/tests/analysis/slow_reader.rs"]
 mod slow_reader;
 mod snapshots;

@@ -8,10 +8,10 @@ use crate::made_report::with_text;
 use crate::schema::validate;
 
 /// A credential no program could mistake for a name. Its pieces are looked for, so that half of it counts as found.
-const TOKEN: &str = "hf_QwErTyUiOpAsDfGhJkLzXcVbNm12345678";
-const PASSWORD: &str = "correct-horse-battery";
+pub(crate) const TOKEN: &str = "hf_QwErTyUiOpAsDfGhJkLzXcVbNm12345678";
+pub(crate) const PASSWORD: &str = "correct-horse-battery";
 const KEY: &str = "kJ8sL2pQ9wXv4RtY7uZa1BcD3eFgH6iM0nO5";
-const USER: &str = "zaphod";
+pub(crate) const USER: &str = "zaphod";
 const HOST: &str = "gpu-node-17";
 const MAIL: &str = "zaphod@heart-of-gold.example";
 
@@ -23,7 +23,7 @@ fn home() -> String {
 }
 
 /// A trace with secrets in all it can hold, kept and dropped alike.
-fn planted() -> String {
+pub(crate) fn planted() -> String {
     let home = home();
     let event = |cat: &str, name: &str, place: &str, ts: i64, dur: i64, args: &str| {
         format!(r#"{{"ph":"X","cat":"{cat}","name":"{name}",{place},"ts":{ts},"dur":{dur},"args":{{{args}}}}}"#)
@@ -76,7 +76,7 @@ fn planted() -> String {
     )
 }
 
-fn assert_clean(args: &[&str], run: &Run) {
+pub(crate) fn assert_clean(args: &[&str], run: &Run) {
     for (stream, text) in [("stdout", &run.stdout), ("stderr", &run.stderr)] {
         for needle in NEEDLES {
             let found = text.to_lowercase().find(&needle.to_lowercase());

@@ -172,6 +172,7 @@ fn help_and_completions() {
         "roofline",
         "ranks",
         "diff",
+        "check",
         "explain",
         "doctor",
         "completions",
