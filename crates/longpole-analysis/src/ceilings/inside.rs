@@ -108,7 +108,7 @@ impl IdleInside {
         let device = &self.devices[device.index()];
         let (before, mut found) = (device.before(step.start), device.before(step.end));
         for (found, before) in found.iter_mut().zip(before) {
-            *found = *found - before;
+            *found -= before;
         }
         found
     }

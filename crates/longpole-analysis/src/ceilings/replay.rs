@@ -61,15 +61,16 @@ pub(super) fn warm<'g>(trace: &Trace, group: &'g StepGroup) -> &'g [Step] {
         .iter()
         .map(|step| step.range.map(|range| (range, Interval::new(trace.ranges.start[range.index()], trace.ranges.dur[range.index()]))))
         .collect();
-    let is_cold = match marked.filter(|marked| marked.windows(2).all(|two| two[0].0 != two[1].0)) {
-        Some(marked) => Steps::cold_first(&marked, &profiler_intervals(trace)).is_some(),
-        None => {
-            let no_range = RangeId::from_index(0);
-            let on_device: Vec<Instance> = group.steps.iter().map(|step| (no_range, extent(step))).collect();
-            Steps::cold_first(&on_device, &IntervalSet::default()).is_some()
-        }
+    // A range around several steps says nothing of one of them.
+    let marked = marked.filter(|marked| marked.windows(2).all(|two| two[0].0 != two[1].0));
+    let cold = if let Some(marked) = marked {
+        Steps::cold_first(&marked, &profiler_intervals(trace))
+    } else {
+        let no_range = RangeId::from_index(0);
+        let on_device: Vec<Instance> = group.steps.iter().map(|step| (no_range, extent(step))).collect();
+        Steps::cold_first(&on_device, &IntervalSet::default())
     };
-    &group.steps[usize::from(is_cold)..]
+    &group.steps[usize::from(cold.is_some())..]
 }
 
 /// The time from the begin of a step to its end.
