@@ -153,10 +153,10 @@ fn measured_peaks_are_read_and_their_mistakes_named() {
         ("type.json", r#"{"flops_per_s": {"bf15": 1}}"#, "unknown type `bf15`"),
     ] {
         let failed = run(&["roofline", &trace("bad"), "--peaks", &write(name, text)]);
-        assert_eq!(failed.code, Some(2), "{name}");
+        assert_eq!(failed.code, Some(3), "{name}");
         assert!(failed.stderr.contains(said), "{}", failed.stderr);
     }
-    assert_eq!(run(&["roofline", &trace("bad"), "--peaks", "no such file"]).code, Some(2));
+    assert_eq!(run(&["roofline", &trace("bad"), "--peaks", "no such file"]).code, Some(3));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn ranks_are_read_from_a_directory_or_as_files() {
         document["source"]["path"] = Value::Null;
     }
     assert_eq!(as_directory, as_files);
-    assert_eq!(as_files["ranks"].as_array().map(Vec::len), Some(2));
+    assert_eq!(as_files["ranks"].as_array().map(Vec::len), Some(3));
     assert_eq!(as_files["includes_waiting"], false);
     let start = &as_files["start_ups"][0];
     assert!(start["skew_ns"].as_i64().is_some_and(|skew| skew > 500_000_000), "{start}");
