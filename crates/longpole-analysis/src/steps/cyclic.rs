@@ -9,10 +9,13 @@
 //! layer comes once more after the last one. So where an extension backwards leaves out much that the pattern does not have, it is read
 //! forwards again from two periods before, and ends there if that does.
 //!
+//! Differences that layers of another kind have (see [`super::variants`]) are known, and no repairs.
+//!
 //! The nearest place is found with one bit for each place of the pattern ahead (Shift-And: Baeza-Yates and Gonnet, 1992), so a repair
 //! takes about a hundred steps however far it reaches.
 
 use super::alphabet::Scratch;
+use super::variants::{Variant, Variants};
 
 /// Symbols that must agree to resume after a difference, and fewer where the difference is small.
 const SYNC: usize = 3;
@@ -23,7 +26,7 @@ const NEAR: usize = 4;
 const WIDEST: usize = 48;
 /// Insertions of at least this many symbols that the pattern does not have, with little missing in exchange, end the repeats: what
 /// stands between two steps is longer than noise, and no layer has it.
-const BREAK: usize = 3;
+pub(super) const BREAK: usize = 3;
 /// Periods before an insertion from which it is read forwards again.
 const AGAIN: usize = 2;
 
@@ -34,6 +37,8 @@ pub(super) struct Prices {
     pub(super) agree: f64,
     /// Of a repair, before the symbols it inserts.
     pub(super) repair: f64,
+    /// Of a known variant.
+    pub(super) variant: f64,
     /// How far below the best the sum may fall.
     pub(super) patience: f64,
 }
@@ -89,10 +94,20 @@ impl<'s> View<'s> {
     }
 }
 
-/// Aligns what is seen with repeats of `pattern` from its place 0 (backwards: from its last place down).
+/// A pattern that repeats.
+#[derive(Clone, Copy)]
+pub(super) struct Pattern<'p> {
+    pub(super) symbols: &'p [u32],
+    /// What layers of other kinds have instead; of these symbols turned as they are here.
+    pub(super) variants: &'p Variants,
+    pub(super) prices: Prices,
+}
+
+/// Aligns what is seen with repeats of a pattern from its place 0 (backwards: from its last place down).
 ///
 /// `eager` extends over ties, so that of equally good ends the farthest is taken. The symbols of the pattern must be known to `scratch`.
-pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bool, scratch: &mut Scratch) -> Extension {
+pub(super) fn extend(view: &View<'_>, whole: Pattern<'_>, eager: bool, scratch: &mut Scratch) -> Extension {
+    let Pattern { symbols: pattern, variants, prices } = whole;
     let period = pattern.len();
     let length = view.len();
     let mut found = Extension::default();
@@ -102,7 +117,7 @@ pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bo
     while at < length {
         if doubt.as_ref().is_some_and(|doubt| at >= doubt.end + AGAIN * period)
             && let Some(doubt) = doubt.take()
-            && doubt.is_confirmed(view, &found.places, pattern, prices, scratch)
+            && doubt.is_confirmed(view, &found.places, whole, scratch)
         {
             (best_bits, best_len) = doubt.best;
             break;
@@ -118,7 +133,21 @@ pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bo
             }
             continue;
         }
-        let Some((inserted, missing)) = (Mismatch { view, pattern, at, slot }).repair(scratch) else { break };
+        let mismatch = Mismatch { view, pattern, at, slot };
+        if let Some(variant) = mismatch.variant(variants) {
+            // What it has takes the places of what is missing for it, as far as those go.
+            let place = |offset: usize| if view.backwards { period - 1 - (slot + offset) % period } else { (slot + offset) % period };
+            let instead = variant.instead.len();
+            found.places.extend((0..instead).map(|offset| (offset < variant.missing).then(|| place(offset) as u32)));
+            found.bits += prices.agree * instead as f64 - prices.variant;
+            at += instead;
+            slot = (slot + variant.missing) % period;
+            if found.bits > best_bits {
+                (best_bits, best_len) = (found.bits, found.places.len());
+            }
+            continue;
+        }
+        let Some((inserted, missing)) = mismatch.repair(scratch) else { break };
         let is_break = inserted >= BREAK && (at..at + inserted).filter(|&at| !scratch.knows(view.get(at))).count() >= BREAK;
         if is_break && (missing * 2 <= inserted || missing * 5 >= period * 3) {
             found.broken = Some(at);
@@ -126,7 +155,7 @@ pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bo
         }
         if is_break {
             if let Some(doubt) = doubt.take()
-                && doubt.is_confirmed(view, &found.places, pattern, prices, scratch)
+                && doubt.is_confirmed(view, &found.places, whole, scratch)
             {
                 (best_bits, best_len) = doubt.best;
                 break;
@@ -145,7 +174,7 @@ pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bo
     // What was left out at the end is in doubt only if what is behind it counts; that must be most of a layer.
     if let Some(doubt) = doubt.filter(|doubt| best_len > doubt.end)
         && (found.places[doubt.end..best_len].iter().flatten().count() * 2 < period
-            || doubt.is_confirmed(view, &found.places, pattern, prices, scratch))
+            || doubt.is_confirmed(view, &found.places, whole, scratch))
     {
         (best_bits, best_len) = doubt.best;
     }
@@ -156,7 +185,7 @@ pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bo
 
 impl Doubt {
     /// Whether what follows an insertion backwards, read forwards, ends at it.
-    fn is_confirmed(&self, view: &View<'_>, places: &[Option<u32>], pattern: &[u32], prices: Prices, scratch: &mut Scratch) -> bool {
+    fn is_confirmed(&self, view: &View<'_>, places: &[Option<u32>], pattern: Pattern<'_>, scratch: &mut Scratch) -> bool {
         if !view.backwards {
             return false;
         }
@@ -165,10 +194,12 @@ impl Doubt {
             return false;
         }
         let (from, until) = (view.from - 1 - last, view.from - self.begin);
-        let mut turned = pattern.to_vec();
+        let mut turned = pattern.symbols.to_vec();
         turned.rotate_left(place as usize);
+        let variants = pattern.variants.turned(place as usize, turned.len());
+        let pattern = Pattern { symbols: &turned, variants: &variants, prices: pattern.prices };
         let to = (until + WIDEST + SYNC).min(view.symbols.len());
-        let again = extend(&View { symbols: view.symbols, from, to, backwards: false }, &turned, prices, true, scratch);
+        let again = extend(&View { symbols: view.symbols, from, to, backwards: false }, pattern, true, scratch);
         again.broken.is_some_and(|broken| from + broken < until)
     }
 }
@@ -192,6 +223,20 @@ impl Mismatch<'_> {
         let period = self.pattern.len();
         let slot = (self.slot + ahead) % period;
         self.pattern[if self.view.backwards { period - 1 - slot } else { slot }]
+    }
+
+    /// The longest known variant that comes next. One that only leaves out has to show what follows it.
+    fn variant<'v>(&self, variants: &'v Variants) -> Option<&'v Variant> {
+        let rated = variants.read(self.view.backwards).iter().filter_map(|variant| {
+            let is_next = variant.slot == self.slot
+                && variant.instead.iter().enumerate().all(|(ahead, &symbol)| self.symbol(ahead) == Some(symbol));
+            if !is_next {
+                return None;
+            }
+            let follows = self.symbol(variant.instead.len()) == Some(self.of_pattern(variant.missing));
+            (follows || !variant.instead.is_empty()).then_some((follows, variant.instead.len(), variant))
+        });
+        rated.max_by_key(|&(follows, length, _)| (follows, length)).map(|(_, _, variant)| variant)
     }
 
     /// How many symbols to leave out of the sequence and of the pattern for both to agree again: fewest together, and of those fewest

@@ -4,7 +4,7 @@
 //! in groups of like steps, each cut into prologue, layers and epilogue, with a table by place. The stages, a file each:
 //!
 //! 1. `sequence`: the work of each device in program order.
-//! 2. `repeats` (with `alphabet`, `runs`, `cyclic` and `layers`): blocks of repeated layers and their significance; `fold` takes loops inside layers for one round.
+//! 2. `repeats` (with `alphabet`, `runs`, `cyclic`, `variants` and `layers`): blocks of repeated layers and their significance; `fold` takes loops inside layers for one round.
 //! 3. `markers` (with `names` and `looks`): which ranges are steps; `find` and `cut`: steps without ranges.
 //! 4. `group` (with `align`): like steps together, warm-up and cut-off ones apart.
 //! 5. `canon`, `table`, `assemble`: the canonical sequence of a group, every activity in its place, figures.
@@ -31,6 +31,7 @@ mod runs;
 mod sequence;
 mod table;
 mod types;
+mod variants;
 
 use longpole_trace::Ns;
 
