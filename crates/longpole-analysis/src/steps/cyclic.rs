@@ -133,8 +133,8 @@ pub(super) fn extend(view: &View<'_>, whole: Pattern<'_>, eager: bool, scratch: 
             }
             continue;
         }
-        let mismatch = Mismatch { view, pattern, at, slot };
-        if let Some(variant) = mismatch.variant(variants) {
+        let mismatch = Mismatch { view, pattern, variants: variants.read(view.backwards), at, slot };
+        if let Some(variant) = mismatch.variant(0, 0) {
             // What it has takes the places of what is missing for it, as far as those go.
             let place = |offset: usize| if view.backwards { period - 1 - (slot + offset) % period } else { (slot + offset) % period };
             let instead = variant.instead.len();
@@ -208,12 +208,13 @@ impl Doubt {
 struct Mismatch<'m> {
     view: &'m View<'m>,
     pattern: &'m [u32],
+    variants: &'m [Variant],
     at: usize,
     /// Places of the pattern from its begin as the view reads it, not beyond its period.
     slot: usize,
 }
 
-impl Mismatch<'_> {
+impl<'m> Mismatch<'m> {
     fn symbol(&self, ahead: usize) -> Option<u32> {
         let at = self.at + ahead;
         (at < self.view.len()).then(|| self.view.get(at))
@@ -225,18 +226,36 @@ impl Mismatch<'_> {
         self.pattern[if self.view.backwards { period - 1 - slot } else { slot }]
     }
 
-    /// The longest known variant that comes next. One that only leaves out has to show what follows it.
-    fn variant<'v>(&self, variants: &'v Variants) -> Option<&'v Variant> {
-        let rated = variants.read(self.view.backwards).iter().filter_map(|variant| {
-            let is_next = variant.slot == self.slot
-                && variant.instead.iter().enumerate().all(|(ahead, &symbol)| self.symbol(ahead) == Some(symbol));
-            if !is_next {
-                return None;
-            }
-            let follows = self.symbol(variant.instead.len()) == Some(self.of_pattern(variant.missing));
-            (follows || !variant.instead.is_empty()).then_some((follows, variant.instead.len(), variant))
-        });
+    /// The longest known variant that comes so far ahead. One that only leaves out has to show what follows it.
+    fn variant(&self, inserted: usize, missing: usize) -> Option<&'m Variant> {
+        let here = self.known(inserted, missing);
+        let rated = here.map(|(variant, follows)| (follows, variant.instead.len(), variant));
+        let rated = rated.filter(|&(follows, length, _)| follows || length > 0);
         rated.max_by_key(|&(follows, length, _)| (follows, length)).map(|(_, _, variant)| variant)
+    }
+
+    /// Whether what comes so far ahead is a known variant and what follows it.
+    fn is_variant(&self, inserted: usize, missing: usize) -> bool {
+        self.known(inserted, missing).any(|(_, follows)| follows)
+    }
+
+    /// Variants that come so far ahead, and whether what follows them is the pattern's.
+    fn known(&self, inserted: usize, missing: usize) -> impl Iterator<Item = (&'m Variant, bool)> {
+        let slot = (self.slot + missing) % self.pattern.len();
+        let is_next = move |variant: &&Variant| {
+            variant.slot == slot && variant.instead.iter().zip(inserted..).all(|(&symbol, ahead)| self.symbol(ahead) == Some(symbol))
+        };
+        self.variants.iter().filter(is_next).map(move |variant| {
+            let next = self.symbol(inserted + variant.instead.len());
+            (variant, next == Some(self.of_pattern(missing + variant.missing)))
+        })
+    }
+
+    /// Whether both agree so far ahead, if but by a known variant.
+    fn agrees_near(&self, inserted: usize, missing: usize) -> bool {
+        let both = |t: usize| self.symbol(inserted + t) == Some(self.of_pattern(missing + t));
+        let agreeing = (0..SYNC_NEAR).take_while(|&t| both(t)).count();
+        agreeing == SYNC_NEAR || self.is_variant(inserted + agreeing, missing + agreeing)
     }
 
     /// How many symbols to leave out of the sequence and of the pattern for both to agree again: fewest together, and of those fewest
@@ -246,7 +265,7 @@ impl Mismatch<'_> {
         let near = (1..=NEAR.min(2 * widest)).find_map(|total| {
             (total.saturating_sub(widest)..=total.min(widest))
                 .map(|inserted| (inserted, total - inserted))
-                .find(|&(inserted, missing)| (0..SYNC_NEAR).all(|t| self.symbol(inserted + t) == Some(self.of_pattern(missing + t))))
+                .find(|&(inserted, missing)| self.agrees_near(inserted, missing))
         });
         if near.is_some() {
             return near;
@@ -269,6 +288,18 @@ impl Mismatch<'_> {
             let missing = synced.trailing_zeros() as usize;
             if synced != 0 && best.is_none_or(|(inserted_best, missing_best)| inserted + missing < inserted_best + missing_best) {
                 best = Some((inserted, missing));
+            }
+            // Two symbols and a known variant do as well.
+            let mut pairs = if self.variants.is_empty() { 0 } else { first & (second >> 1) & !synced & allowed };
+            while pairs != 0 {
+                let missing = pairs.trailing_zeros() as usize;
+                if best.is_some_and(|(inserted_best, missing_best)| inserted + missing >= inserted_best + missing_best) {
+                    break;
+                }
+                if self.is_variant(inserted + 2, missing + 2) {
+                    best = Some((inserted, missing));
+                }
+                pairs &= pairs - 1;
             }
             (first, second) = (second, third);
         }
