@@ -27,6 +27,8 @@ const WIDEST: usize = 48;
 /// Insertions of at least this many symbols that the pattern does not have, with little missing in exchange, end the repeats: what
 /// stands between two steps is longer than noise, and no layer has it.
 pub(super) const BREAK: usize = 3;
+/// As many of them are one also where other symbols are out of order beside them.
+const LONG_BREAK: usize = 6;
 /// Periods before an insertion from which it is read forwards again.
 const AGAIN: usize = 2;
 
@@ -148,8 +150,11 @@ pub(super) fn extend(view: &View<'_>, whole: Pattern<'_>, eager: bool, scratch: 
             continue;
         }
         let Some((inserted, missing)) = mismatch.repair(scratch) else { break };
-        let is_break = inserted >= BREAK && (at..at + inserted).filter(|&at| !scratch.knows(view.get(at))).count() >= BREAK;
-        if is_break && (missing * 2 <= inserted || missing * 5 >= period * 3) {
+        let strangers = if inserted < BREAK { 0 } else { (at..at + inserted).filter(|&at| !scratch.knows(view.get(at))).count() };
+        let is_break = strangers >= BREAK;
+        // What is of a layer but out of order makes up for what is missing.
+        let lacking = missing.saturating_sub(inserted - strangers);
+        if is_break && (missing * 2 <= inserted || (strangers >= LONG_BREAK && lacking * 2 <= strangers) || missing * 5 >= period * 3) {
             found.broken = Some(at);
             break;
         }
