@@ -18,7 +18,7 @@ const MOST_VARIANTS: usize = 64;
 const FEWEST_OF_A_FORM: u32 = 2;
 
 /// One layer in so many of those with a repeated form, for its form to have more kernels in a row than noise puts in.
-const OFTEN: u32 = 4;
+const OFTEN: u32 = 6;
 
 /// What stands in place of a part of the pattern, all as it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
