@@ -42,8 +42,11 @@ impl Variants {
     /// What the layers of a block that come more than once have that the usual one has not.
     pub(super) fn of(usual: &[u32], counts: &HashMap<&[u32], (u32, u32), FixedState>) -> Self {
         let is_form = |form: &[u32], count: u32| count >= FEWEST_OF_A_FORM && form != usual;
-        let mut forms: Vec<(u32, u32, &[u32])> =
-            counts.iter().filter(|(form, (count, _))| is_form(form, *count)).map(|(form, (count, first))| (*count, *first, *form)).collect();
+        let mut forms: Vec<(u32, u32, &[u32])> = counts
+            .iter()
+            .filter(|(form, (count, _))| is_form(form, *count))
+            .map(|(form, (count, first))| (*count, *first, *form))
+            .collect();
         forms.sort_by_key(|&(count, first, _)| (std::cmp::Reverse(count), first));
         forms.truncate(MOST_FORMS);
         let mut variants = Self::default();
