@@ -26,9 +26,7 @@ const NEAR: usize = 4;
 const WIDEST: usize = 48;
 /// Insertions of at least this many symbols that the pattern does not have, with little missing in exchange, end the repeats: what
 /// stands between two steps is longer than noise, and no layer has it.
-pub(super) const BREAK: usize = 3;
-/// Share of an agreement by which a row of [`SYNC`] may miss what it takes to extend the repeats.
-const CLOSE: f64 = 0.5;
+const BREAK: usize = 3;
 /// As many of them are one also where other symbols are out of order beside them.
 const LONG_BREAK: usize = 6;
 /// Periods before an insertion from which it is read forwards again.
@@ -118,8 +116,6 @@ pub(super) fn extend(view: &View<'_>, whole: Pattern<'_>, eager: bool, scratch: 
     let (mut best_bits, mut best_len) = (0.0, 0);
     let (mut at, mut slot) = (0, 0);
     let mut doubt: Option<Doubt> = None;
-    // Agreements since the last repair.
-    let mut run = SYNC;
     while at < length {
         if doubt.as_ref().is_some_and(|doubt| at >= doubt.end + AGAIN * period)
             && let Some(doubt) = doubt.take()
@@ -134,32 +130,22 @@ pub(super) fn extend(view: &View<'_>, whole: Pattern<'_>, eager: bool, scratch: 
             found.bits += prices.agree;
             at += 1;
             slot = if slot + 1 == period { 0 } else { slot + 1 };
-            run += 1;
-            // Three kernels behind one that is hit, at an end, are worth about what the hit costs.
-            if found.bits > best_bits
-                || (eager && found.bits >= best_bits)
-                || (run == SYNC && found.bits > best_bits - prices.agree * CLOSE)
-            {
+            if found.bits > best_bits || (eager && found.bits >= best_bits) {
                 (best_bits, best_len) = (found.bits, found.places.len());
             }
             continue;
         }
         let mismatch = Mismatch { view, pattern, variants: variants.read(view.backwards), at, slot };
         if let Some(variant) = mismatch.variant(0, 0) {
-            // What it has takes the places of what is missing for it, as far as those go.
-            let place = |offset: usize| if view.backwards { period - 1 - (slot + offset) % period } else { (slot + offset) % period };
+            // It counts if more follows: at an end it may be what stands before or behind the layers.
             let instead = variant.instead.len();
-            found.places.extend((0..instead).map(|offset| (offset < variant.missing).then(|| place(offset) as u32)));
+            found.places.extend(std::iter::repeat_n(None, instead));
             found.bits += prices.agree * instead as f64 - prices.variant;
             at += instead;
             slot = (slot + variant.missing) % period;
-            if found.bits > best_bits {
-                (best_bits, best_len) = (found.bits, found.places.len());
-            }
             continue;
         }
         let Some((inserted, missing)) = mismatch.repair(scratch) else { break };
-        run = 0;
         let strangers = if inserted < BREAK { 0 } else { (at..at + inserted).filter(|&at| !scratch.knows(view.get(at))).count() };
         let is_break = strangers >= BREAK;
         // What is of a layer but out of order makes up for what is missing.

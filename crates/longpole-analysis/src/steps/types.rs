@@ -136,7 +136,7 @@ impl fmt::Display for StepNote {
                 write!(f, "{} without a recorded launch: in no marker", plural(*activities, "device event"))
             }
             Self::RepeatsAreSteps => {
-                f.write_str("one block of repeated kernels and nothing that begins and ends a step around it: each repeat is taken as a step, not as a layer")
+                f.write_str("one block of repeated kernels and nothing around it: each repeat is taken as a step, not as a layer")
             }
             Self::CutOff { steps } => write!(f, "{} left out: cut off by the begin or end of the trace", plural(*steps, "step")),
             Self::Unmatched { extra, missing } => {

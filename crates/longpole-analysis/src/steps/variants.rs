@@ -8,7 +8,6 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::align::Reference;
-use super::cyclic::BREAK;
 
 /// Other forms of a layer that are compared with the usual one, most frequent first.
 const MOST_FORMS: usize = 8;
@@ -41,7 +40,8 @@ pub(super) struct Variants {
 impl Variants {
     /// What the layers of a block that come more than once have that the usual one has not.
     pub(super) fn of(usual: &[u32], counts: &HashMap<&[u32], (u32, u32), FixedState>) -> Self {
-        let is_form = |form: &[u32], count: u32| count >= FEWEST_OF_A_FORM && form != usual;
+        let repeated: u32 = counts.values().map(|&(count, _)| count).filter(|&count| count >= FEWEST_OF_A_FORM).sum();
+        let is_form = |form: &[u32], count: u32| count >= FEWEST_OF_A_FORM && count * OFTEN >= repeated && form != usual;
         let mut forms: Vec<(u32, u32, &[u32])> = counts
             .iter()
             .filter(|(form, (count, _))| is_form(form, *count))
@@ -55,17 +55,10 @@ impl Variants {
         }
         let turned = |symbols: &[u32]| symbols.iter().rev().copied().collect::<Vec<u32>>();
         let backwards = turned(usual);
-        // What would end a row of layers and is there but now and then stands between each two steps.
-        let repeated: u32 = counts.values().map(|&(count, _)| count).filter(|&count| count >= FEWEST_OF_A_FORM).sum();
-        let is_break = |variant: &Variant| {
-            variant.missing * 2 <= variant.instead.len() && variant.instead.iter().filter(|symbol| !usual.contains(symbol)).count() >= BREAK
-        };
         let (mut reference, mut turned_reference) = (Reference::new(usual), Reference::new(&backwards));
-        for (count, _, form) in forms {
-            let is_kind = count * OFTEN >= repeated;
-            let keep = |variant: &Variant| is_kind || !is_break(variant);
-            differences(&mut reference, form, &keep, &mut variants.forwards);
-            differences(&mut turned_reference, &turned(form), &keep, &mut variants.backwards);
+        for (_, _, form) in forms {
+            differences(&mut reference, form, &mut variants.forwards);
+            differences(&mut turned_reference, &turned(form), &mut variants.backwards);
         }
         variants
     }
@@ -104,7 +97,7 @@ impl Variants {
 }
 
 /// Adds where a form differs from the usual one and how.
-fn differences(usual: &mut Reference<'_>, form: &[u32], keep: &dyn Fn(&Variant) -> bool, variants: &mut Vec<Variant>) {
+fn differences(usual: &mut Reference<'_>, form: &[u32], variants: &mut Vec<Variant>) {
     let period = usual.len();
     let Some(places) = usual.align(form, usize::MAX) else { return };
     let (mut from, mut slot) = (0, 0);
@@ -113,7 +106,7 @@ fn differences(usual: &mut Reference<'_>, form: &[u32], keep: &dyn Fn(&Variant) 
         let next = places.get(to).copied().flatten().map_or(period, |place| place as usize);
         if to > from || next > slot {
             let variant = Variant { slot: slot % period, missing: next - slot, instead: form[from..to].to_vec() };
-            if variants.len() < MOST_VARIANTS && keep(&variant) && !variants.contains(&variant) {
+            if variants.len() < MOST_VARIANTS && !variants.contains(&variant) {
                 variants.push(variant);
             }
         }
