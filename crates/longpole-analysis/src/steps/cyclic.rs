@@ -26,7 +26,7 @@ const NEAR: usize = 4;
 const WIDEST: usize = 48;
 /// Insertions of at least this many symbols that the pattern does not have, with little missing in exchange, end the repeats: what
 /// stands between two steps is longer than noise, and no layer has it.
-const BREAK: usize = 3;
+pub(super) const BREAK: usize = 3;
 /// As many of them are one also where other symbols are out of order beside them.
 const LONG_BREAK: usize = 6;
 /// Periods before an insertion from which it is read forwards again.

@@ -8,6 +8,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::align::Reference;
+use super::cyclic::BREAK;
 
 /// Other forms of a layer that are compared with the usual one, most frequent first.
 const MOST_FORMS: usize = 8;
@@ -15,9 +16,10 @@ const MOST_FORMS: usize = 8;
 const MOST_VARIANTS: usize = 64;
 /// Layers of one form for it to be more than noise.
 const FEWEST_OF_A_FORM: u32 = 2;
-
-/// One layer in so many of those with a repeated form, for its form to have more kernels in a row than noise puts in.
+/// One layer in so many of those with a repeated form, for its form to be a kind of layer.
 const OFTEN: u32 = 6;
+/// More than one in so many, for it to have what else would stand between two steps.
+const VERY_OFTEN: u32 = 4;
 
 /// What stands in place of a part of the pattern, all as it is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,9 +58,13 @@ impl Variants {
         let turned = |symbols: &[u32]| symbols.iter().rev().copied().collect::<Vec<u32>>();
         let backwards = turned(usual);
         let (mut reference, mut turned_reference) = (Reference::new(usual), Reference::new(&backwards));
-        for (_, _, form) in forms {
-            differences(&mut reference, form, &mut variants.forwards);
-            differences(&mut turned_reference, &turned(form), &mut variants.backwards);
+        let is_break = |variant: &Variant| {
+            variant.missing * 2 <= variant.instead.len() && variant.instead.iter().filter(|symbol| !usual.contains(symbol)).count() >= BREAK
+        };
+        for (count, _, form) in forms {
+            let keep = |variant: &Variant| count * VERY_OFTEN > repeated || !is_break(variant);
+            differences(&mut reference, form, &keep, &mut variants.forwards);
+            differences(&mut turned_reference, &turned(form), &keep, &mut variants.backwards);
         }
         variants
     }
@@ -97,7 +103,7 @@ impl Variants {
 }
 
 /// Adds where a form differs from the usual one and how.
-fn differences(usual: &mut Reference<'_>, form: &[u32], variants: &mut Vec<Variant>) {
+fn differences(usual: &mut Reference<'_>, form: &[u32], keep: &dyn Fn(&Variant) -> bool, variants: &mut Vec<Variant>) {
     let period = usual.len();
     let Some(places) = usual.align(form, usize::MAX) else { return };
     let (mut from, mut slot) = (0, 0);
@@ -106,7 +112,7 @@ fn differences(usual: &mut Reference<'_>, form: &[u32], variants: &mut Vec<Varia
         let next = places.get(to).copied().flatten().map_or(period, |place| place as usize);
         if to > from || next > slot {
             let variant = Variant { slot: slot % period, missing: next - slot, instead: form[from..to].to_vec() };
-            if variants.len() < MOST_VARIANTS && !variants.contains(&variant) {
+            if variants.len() < MOST_VARIANTS && keep(&variant) && !variants.contains(&variant) {
                 variants.push(variant);
             }
         }
