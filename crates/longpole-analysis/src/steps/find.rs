@@ -272,3 +272,46 @@ impl Program {
         (activities.start[here] - activities.end(self.sequence.activities[before].index())).max(Ns::ZERO)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(symbols: &[u32]) -> Block {
+        blocks(symbols).swap_remove(0)
+    }
+
+    #[test]
+    fn kernels_before_and_behind_a_block_make_it_one_step() {
+        let layers = (0..24).flat_map(|_| 0..13).collect::<Vec<u32>>();
+        let around = |before: &[u32], behind: &[u32]| [before, layers.as_slice(), behind].concat();
+        let framed = |symbols: &[u32]| is_framed(symbols, &block(symbols));
+        assert!(framed(&around(&[100], &[101])) && framed(&around(&[100], &[101, 102, 103])));
+        // What is left of cut-off repeats is nothing.
+        assert!(!framed(&layers) && !framed(&around(&[10, 11, 12], &[0, 1])) && !framed(&around(&[100], &[])));
+        // One usual step has its layers, also where its repeats are nearly all of it.
+        assert_eq!(block(&around(&[100], &[101, 102])).layers(), 24);
+    }
+
+    #[test]
+    fn idle_time_before_each_repeat_makes_them_steps() {
+        let layers = (0..24).flat_map(|_| 0..13).collect::<Vec<u32>>();
+        let block = block(&layers);
+        assert!(stand_apart(&block, &|at| Ns(if at % 13 == 0 { 40_000 } else { 1_000 })));
+        assert!(!stand_apart(&block, &|at| Ns(if at % 13 == 0 { 2_000 } else { 1_000 })));
+        assert!(!stand_apart(&block, &|at| Ns(if at % 39 == 0 { 40_000 } else { 1_000 })));
+        assert!(!stand_apart(&block, &|_| Ns::ZERO));
+    }
+
+    #[test]
+    fn blocks_of_alternating_layers_are_of_one_class() {
+        // The usual layer is now of the one kind and now of the other.
+        let step =
+            |first: u32| (0..24).flat_map(|layer| [0, 1, 2, 40 + (layer + first) % 2, 4, 5, 6, 7, 8, 9, 10, 11, 12]).collect::<Vec<u32>>();
+        let (a, b) = (step(0), step(1));
+        let other: Vec<u32> = (0..24).flat_map(|_| [0, 1, 2, 60, 61, 62, 63, 64, 65, 9, 10, 11, 12]).collect();
+        let mut classes = Classes::default();
+        let numbers = [&a, &b, &other, &a].map(|symbols| classes.of(symbols, &block(symbols)));
+        assert_eq!((numbers, classes.len()), ([0, 0, 1, 0], 2));
+    }
+}
