@@ -28,6 +28,10 @@ impl<'r> Reference<'r> {
         Self { symbols, grams: None }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.symbols.len()
+    }
+
     /// For each symbol of `text` its place in the reference, or none. Places ascend. Gives up and returns `None` as soon as more than
     /// `most` symbols are unmatched on both sides together.
     pub(super) fn align(&mut self, text: &[u32], most: usize) -> Option<Vec<Option<u32>>> {

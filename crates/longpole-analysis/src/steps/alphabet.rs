@@ -53,9 +53,9 @@ impl Scratch {
     }
 
     /// Makes the symbols of a pattern the known ones.
-    pub(super) fn know(&mut self, pattern: &[u32]) {
+    pub(super) fn know(&mut self, pattern: impl Iterator<Item = u32>) {
         self.patterns += 1;
-        for &symbol in pattern {
+        for symbol in pattern {
             self.known[symbol as usize] = self.patterns;
         }
     }

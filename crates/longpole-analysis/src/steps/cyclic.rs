@@ -9,10 +9,13 @@
 //! layer comes once more after the last one. So where an extension backwards leaves out much that the pattern does not have, it is read
 //! forwards again from two periods before, and ends there if that does.
 //!
+//! Differences that layers of another kind have (see [`super::variants`]) are known, and no repairs.
+//!
 //! The nearest place is found with one bit for each place of the pattern ahead (Shift-And: Baeza-Yates and Gonnet, 1992), so a repair
 //! takes about a hundred steps however far it reaches.
 
 use super::alphabet::Scratch;
+use super::variants::{Variant, Variants};
 
 /// Symbols that must agree to resume after a difference, and fewer where the difference is small.
 const SYNC: usize = 3;
@@ -23,7 +26,9 @@ const NEAR: usize = 4;
 const WIDEST: usize = 48;
 /// Insertions of at least this many symbols that the pattern does not have, with little missing in exchange, end the repeats: what
 /// stands between two steps is longer than noise, and no layer has it.
-const BREAK: usize = 3;
+pub(super) const BREAK: usize = 3;
+/// As many of them are one also where other symbols are out of order beside them.
+const LONG_BREAK: usize = 6;
 /// Periods before an insertion from which it is read forwards again.
 const AGAIN: usize = 2;
 
@@ -34,6 +39,8 @@ pub(super) struct Prices {
     pub(super) agree: f64,
     /// Of a repair, before the symbols it inserts.
     pub(super) repair: f64,
+    /// Of a known variant.
+    pub(super) variant: f64,
     /// How far below the best the sum may fall.
     pub(super) patience: f64,
 }
@@ -89,10 +96,20 @@ impl<'s> View<'s> {
     }
 }
 
-/// Aligns what is seen with repeats of `pattern` from its place 0 (backwards: from its last place down).
+/// A pattern that repeats.
+#[derive(Clone, Copy)]
+pub(super) struct Pattern<'p> {
+    pub(super) symbols: &'p [u32],
+    /// What layers of other kinds have instead; of these symbols turned as they are here.
+    pub(super) variants: &'p Variants,
+    pub(super) prices: Prices,
+}
+
+/// Aligns what is seen with repeats of a pattern from its place 0 (backwards: from its last place down).
 ///
 /// `eager` extends over ties, so that of equally good ends the farthest is taken. The symbols of the pattern must be known to `scratch`.
-pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bool, scratch: &mut Scratch) -> Extension {
+pub(super) fn extend(view: &View<'_>, whole: Pattern<'_>, eager: bool, scratch: &mut Scratch) -> Extension {
+    let Pattern { symbols: pattern, variants, prices } = whole;
     let period = pattern.len();
     let length = view.len();
     let mut found = Extension::default();
@@ -102,7 +119,7 @@ pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bo
     while at < length {
         if doubt.as_ref().is_some_and(|doubt| at >= doubt.end + AGAIN * period)
             && let Some(doubt) = doubt.take()
-            && doubt.is_confirmed(view, &found.places, pattern, prices, scratch)
+            && doubt.is_confirmed(view, &found.places, whole, scratch)
         {
             (best_bits, best_len) = doubt.best;
             break;
@@ -118,15 +135,28 @@ pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bo
             }
             continue;
         }
-        let Some((inserted, missing)) = (Mismatch { view, pattern, at, slot }).repair(scratch) else { break };
-        let is_break = inserted >= BREAK && (at..at + inserted).filter(|&at| !scratch.knows(view.get(at))).count() >= BREAK;
-        if is_break && (missing * 2 <= inserted || missing * 5 >= period * 3) {
+        let mismatch = Mismatch { view, pattern, variants: variants.read(view.backwards), at, slot };
+        if let Some(variant) = mismatch.variant(0, 0) {
+            // It counts if more follows: at an end it may be what stands before or behind the layers.
+            let instead = variant.instead.len();
+            found.places.extend(std::iter::repeat_n(None, instead));
+            found.bits += prices.agree * instead as f64 - prices.variant;
+            at += instead;
+            slot = (slot + variant.missing) % period;
+            continue;
+        }
+        let Some((inserted, missing)) = mismatch.repair(scratch) else { break };
+        let strangers = if inserted < BREAK { 0 } else { (at..at + inserted).filter(|&at| !scratch.knows(view.get(at))).count() };
+        let is_break = strangers >= BREAK;
+        // What is of a layer but out of order makes up for what is missing.
+        let lacking = missing.saturating_sub(inserted - strangers);
+        if is_break && (missing * 2 <= inserted || (strangers >= LONG_BREAK && lacking * 2 <= strangers) || missing * 5 >= period * 3) {
             found.broken = Some(at);
             break;
         }
         if is_break {
             if let Some(doubt) = doubt.take()
-                && doubt.is_confirmed(view, &found.places, pattern, prices, scratch)
+                && doubt.is_confirmed(view, &found.places, whole, scratch)
             {
                 (best_bits, best_len) = doubt.best;
                 break;
@@ -145,7 +175,7 @@ pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bo
     // What was left out at the end is in doubt only if what is behind it counts; that must be most of a layer.
     if let Some(doubt) = doubt.filter(|doubt| best_len > doubt.end)
         && (found.places[doubt.end..best_len].iter().flatten().count() * 2 < period
-            || doubt.is_confirmed(view, &found.places, pattern, prices, scratch))
+            || doubt.is_confirmed(view, &found.places, whole, scratch))
     {
         (best_bits, best_len) = doubt.best;
     }
@@ -156,7 +186,7 @@ pub(super) fn extend(view: &View<'_>, pattern: &[u32], prices: Prices, eager: bo
 
 impl Doubt {
     /// Whether what follows an insertion backwards, read forwards, ends at it.
-    fn is_confirmed(&self, view: &View<'_>, places: &[Option<u32>], pattern: &[u32], prices: Prices, scratch: &mut Scratch) -> bool {
+    fn is_confirmed(&self, view: &View<'_>, places: &[Option<u32>], pattern: Pattern<'_>, scratch: &mut Scratch) -> bool {
         if !view.backwards {
             return false;
         }
@@ -165,10 +195,12 @@ impl Doubt {
             return false;
         }
         let (from, until) = (view.from - 1 - last, view.from - self.begin);
-        let mut turned = pattern.to_vec();
+        let mut turned = pattern.symbols.to_vec();
         turned.rotate_left(place as usize);
+        let variants = pattern.variants.turned(place as usize, turned.len());
+        let pattern = Pattern { symbols: &turned, variants: &variants, prices: pattern.prices };
         let to = (until + WIDEST + SYNC).min(view.symbols.len());
-        let again = extend(&View { symbols: view.symbols, from, to, backwards: false }, &turned, prices, true, scratch);
+        let again = extend(&View { symbols: view.symbols, from, to, backwards: false }, pattern, true, scratch);
         again.broken.is_some_and(|broken| from + broken < until)
     }
 }
@@ -177,12 +209,13 @@ impl Doubt {
 struct Mismatch<'m> {
     view: &'m View<'m>,
     pattern: &'m [u32],
+    variants: &'m [Variant],
     at: usize,
     /// Places of the pattern from its begin as the view reads it, not beyond its period.
     slot: usize,
 }
 
-impl Mismatch<'_> {
+impl<'m> Mismatch<'m> {
     fn symbol(&self, ahead: usize) -> Option<u32> {
         let at = self.at + ahead;
         (at < self.view.len()).then(|| self.view.get(at))
@@ -194,6 +227,38 @@ impl Mismatch<'_> {
         self.pattern[if self.view.backwards { period - 1 - slot } else { slot }]
     }
 
+    /// The longest known variant that comes so far ahead. One that only leaves out has to show what follows it.
+    fn variant(&self, inserted: usize, missing: usize) -> Option<&'m Variant> {
+        let here = self.known(inserted, missing);
+        let rated = here.map(|(variant, follows)| (follows, variant.instead.len(), variant));
+        let rated = rated.filter(|&(follows, length, _)| follows || length > 0);
+        rated.max_by_key(|&(follows, length, _)| (follows, length)).map(|(_, _, variant)| variant)
+    }
+
+    /// Whether what comes so far ahead is a known variant and what follows it.
+    fn is_variant(&self, inserted: usize, missing: usize) -> bool {
+        self.known(inserted, missing).any(|(_, follows)| follows)
+    }
+
+    /// Variants that come so far ahead, and whether what follows them is the pattern's.
+    fn known(&self, inserted: usize, missing: usize) -> impl Iterator<Item = (&'m Variant, bool)> {
+        let slot = (self.slot + missing) % self.pattern.len();
+        let is_next = move |variant: &&Variant| {
+            variant.slot == slot && variant.instead.iter().zip(inserted..).all(|(&symbol, ahead)| self.symbol(ahead) == Some(symbol))
+        };
+        self.variants.iter().filter(is_next).map(move |variant| {
+            let next = self.symbol(inserted + variant.instead.len());
+            (variant, next == Some(self.of_pattern(missing + variant.missing)))
+        })
+    }
+
+    /// Whether both agree so far ahead, if but by a known variant.
+    fn agrees_near(&self, inserted: usize, missing: usize) -> bool {
+        let both = |t: usize| self.symbol(inserted + t) == Some(self.of_pattern(missing + t));
+        let agreeing = (0..SYNC_NEAR).take_while(|&t| both(t)).count();
+        agreeing == SYNC_NEAR || self.is_variant(inserted + agreeing, missing + agreeing)
+    }
+
     /// How many symbols to leave out of the sequence and of the pattern for both to agree again: fewest together, and of those fewest
     /// of the sequence.
     fn repair(&self, scratch: &mut Scratch) -> Option<(usize, usize)> {
@@ -201,7 +266,7 @@ impl Mismatch<'_> {
         let near = (1..=NEAR.min(2 * widest)).find_map(|total| {
             (total.saturating_sub(widest)..=total.min(widest))
                 .map(|inserted| (inserted, total - inserted))
-                .find(|&(inserted, missing)| (0..SYNC_NEAR).all(|t| self.symbol(inserted + t) == Some(self.of_pattern(missing + t))))
+                .find(|&(inserted, missing)| self.agrees_near(inserted, missing))
         });
         if near.is_some() {
             return near;
@@ -224,6 +289,18 @@ impl Mismatch<'_> {
             let missing = synced.trailing_zeros() as usize;
             if synced != 0 && best.is_none_or(|(inserted_best, missing_best)| inserted + missing < inserted_best + missing_best) {
                 best = Some((inserted, missing));
+            }
+            // Two symbols and a known variant do as well.
+            let mut pairs = if self.variants.is_empty() { 0 } else { first & (second >> 1) & !synced & allowed };
+            while pairs != 0 {
+                let missing = pairs.trailing_zeros() as usize;
+                if best.is_some_and(|(inserted_best, missing_best)| inserted + missing >= inserted_best + missing_best) {
+                    break;
+                }
+                if self.is_variant(inserted + 2, missing + 2) {
+                    best = Some((inserted, missing));
+                }
+                pairs &= pairs - 1;
             }
             (first, second) = (second, third);
         }

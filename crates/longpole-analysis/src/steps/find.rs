@@ -7,6 +7,7 @@ use hashbrown::HashMap;
 use longpole_trace::{Ns, Trace};
 
 use super::Program;
+use super::classes::Classes;
 use super::cut::{Anchor, steps};
 use super::group::{Local, Raw};
 use super::repeats::{Block, blocks};
@@ -19,8 +20,11 @@ const SMALLEST_GRAPH: usize = 4;
 const SMALLEST_BLOCK: f64 = 0.1;
 /// Share of the work that graph launches must hold for them alone to make steps.
 const HOLDS_MOST: f64 = 0.5;
-/// A block with less than this part of the whole around it is a row of steps.
+/// A block with more than this part of the whole around it is no row of steps.
 const NEXT_TO_NOTHING: usize = 50;
+/// Idle time before a repeat over the longest inside one, and in how many of ten repeats, for each to be a step.
+const STANDS_APART: i64 = 3;
+const MOST_OF_TEN: usize = 8;
 /// Graph launches of one step without layers, at most.
 const LONGEST_ROW: usize = 64;
 
@@ -50,7 +54,7 @@ pub(super) fn find(index: &TraceIndex<'_>, program: &Program) -> (Vec<Found>, Ve
     let held: usize = launches.iter().map(|launch| launch.range.len()).sum();
     let has_layers: Vec<bool> =
         classes.iter().map(|class| blocks(&symbols[class.clone()]).iter().any(|b| covers(b, class.len()))).collect();
-    let mut keys: HashMap<Vec<u32>, u32, FixedState> = HashMap::default();
+    let mut keys = Classes::default();
     let mut anchors: Vec<(Anchor, Option<usize>)> = Vec::new();
     if has_layers.contains(&true) {
         let whole = || launches.iter().filter(|launch| has_layers[launch.class]);
@@ -58,11 +62,11 @@ pub(super) fn find(index: &TraceIndex<'_>, program: &Program) -> (Vec<Found>, Ve
         // Eager steps before, between and after the replays.
         for until in whole().map(|launch| &launch.range).chain(std::iter::once(&(symbols.len()..symbols.len()))) {
             for block in blocks(&symbols[from..until.start.max(from)]) {
-                anchors.push(block_anchor(&block.moved(from as u32), &mut keys));
+                anchors.push(block_anchor(symbols, &block.moved(from as u32), &mut keys));
             }
             from = until.end;
         }
-        let next = keys.len() as u32;
+        let next = keys.len();
         anchors.extend(whole().map(|launch| (Anchor { range: launch.range.clone(), key: next + launch.class as u32 }, None)));
         anchors.sort_by_key(|(anchor, _)| anchor.range.start);
     } else if program.blocks.is_empty() && held as f64 >= symbols.len() as f64 * HOLDS_MOST {
@@ -73,7 +77,7 @@ pub(super) fn find(index: &TraceIndex<'_>, program: &Program) -> (Vec<Found>, Ve
             (Anchor { range, key: row[0].class as u32 }, None)
         }));
     } else {
-        anchors.extend(program.blocks.iter().map(|block| block_anchor(block, &mut keys)));
+        anchors.extend(program.blocks.iter().map(|block| block_anchor(symbols, block, &mut keys)));
     }
     let longest = anchors.iter().map(|(anchor, _)| anchor.range.len()).max().unwrap_or(0);
     anchors.retain(|(anchor, _)| anchor.range.len() as f64 >= longest as f64 * SMALLEST_BLOCK);
@@ -81,8 +85,8 @@ pub(super) fn find(index: &TraceIndex<'_>, program: &Program) -> (Vec<Found>, Ve
     if let [(anchor, Some(_))] = anchors.as_slice()
         && let [block] = program.blocks.as_slice()
         && symbols.len() - anchor.range.len() <= symbols.len() / NEXT_TO_NOTHING
+        && (!is_framed(symbols, block) || stand_apart(block, &idle))
     {
-        // A model has something before and after its layers.
         notes.push(StepNote::RepeatsAreSteps);
         anchors = block.bounds.windows(2).map(|pair| (Anchor { range: pair[0] as usize..pair[1] as usize, key: 0 }, None)).collect();
     }
@@ -105,10 +109,28 @@ fn covers(block: &Block, length: usize) -> bool {
     (block.end() - block.start()) * 2 >= length
 }
 
-fn block_anchor(block: &Block, keys: &mut HashMap<Vec<u32>, u32, FixedState>) -> (Anchor, Option<usize>) {
-    let next = keys.len() as u32;
-    let key = *keys.entry(block.class()).or_insert(next);
-    (Anchor { range: block.start()..block.end(), key }, Some(block.layers()))
+fn block_anchor(symbols: &[u32], block: &Block, keys: &mut Classes) -> (Anchor, Option<usize>) {
+    (Anchor { range: block.start()..block.end(), key: keys.of(symbols, block) }, Some(block.layers()))
+}
+
+/// Whether kernels that the layers do not have stand both before and after a block. A model has such: an embedding, a last projection. What is
+/// left of repeats that the trace cuts off is none.
+fn is_framed(symbols: &[u32], block: &Block) -> bool {
+    let mut known = symbols[block.start()..block.end()].to_vec();
+    known.sort_unstable();
+    let has_stranger = |part: &[u32]| part.iter().any(|symbol| known.binary_search(symbol).is_err());
+    has_stranger(&symbols[..block.start()]) && has_stranger(&symbols[block.end()..])
+}
+
+/// Whether the device idles between the repeats of a block as it never does inside one.
+fn stand_apart(block: &Block, idle: &dyn Fn(usize) -> Ns) -> bool {
+    let inner = block.bounds.windows(2).skip(1);
+    let apart = inner.clone().filter(|pair| {
+        let (from, to) = (pair[0] as usize, pair[1] as usize);
+        let inside = (from + 1..to).map(idle).max().unwrap_or(Ns::ZERO);
+        idle(from).get() > inside.get().saturating_mul(STANDS_APART)
+    });
+    apart.count() * 10 >= inner.count() * MOST_OF_TEN
 }
 
 /// Markers that hold several blocks of the same layers hold several steps: a prefill and its decode steps, or a whole loop. A pass that
@@ -132,12 +154,14 @@ pub(super) fn split_markers(trace: &Trace, program: &Program, raws: Vec<Raw>, na
             let Some(number) = *number else { return false };
             let local = Local::of(program, &raws[number].positions);
             let found = blocks(&local.symbols);
-            let mut counts: HashMap<Vec<u32>, usize, FixedState> = HashMap::default();
-            for block in &found {
-                *counts.entry(block.class()).or_default() += block.end() - block.start();
+            let mut keys = Classes::default();
+            let numbers: Vec<u32> = found.iter().map(|block| keys.of(&local.symbols, block)).collect();
+            let mut counts = vec![0; keys.len() as usize];
+            for (block, &number) in found.iter().zip(&numbers) {
+                counts[number as usize] += block.end() - block.start();
             }
-            let several = found.iter().any(|block| {
-                let all = counts.get(&block.class()).copied().unwrap_or(0);
+            let several = found.iter().zip(&numbers).any(|(block, &number)| {
+                let all = counts[number as usize];
                 all * 2 >= 3 * (block.end() - block.start()) && all as f64 >= local.symbols.len() as f64 * HOLDS_MOST
             });
             let is_loop = several
@@ -154,7 +178,7 @@ pub(super) fn split_markers(trace: &Trace, program: &Program, raws: Vec<Raw>, na
         return (raws, notes);
     }
     let mut split = Vec::new();
-    let mut keys: HashMap<Vec<u32>, u32, FixedState> = HashMap::default();
+    let mut keys = Classes::default();
     let mut classes: HashMap<(u32, u32), u32, FixedState> = HashMap::default();
     for raw in raws {
         if !is_loop[raw.class as usize] {
@@ -163,7 +187,7 @@ pub(super) fn split_markers(trace: &Trace, program: &Program, raws: Vec<Raw>, na
         }
         let local = Local::of(program, &raw.positions);
         let (anchors, layers): (Vec<Anchor>, Vec<Option<usize>>) =
-            blocks(&local.symbols).iter().map(|block| block_anchor(block, &mut keys)).unzip();
+            blocks(&local.symbols).iter().map(|block| block_anchor(&local.symbols, block, &mut keys)).unzip();
         let activities = &trace.activities;
         let row = |at: usize| program.sequence.activities[local.kept[at] as usize].index();
         let idle = |at: usize| match at {
@@ -246,5 +270,48 @@ impl Program {
         let Some(before) = (position as usize).checked_sub(1) else { return Ns::MAX };
         let here = self.sequence.activities[position as usize].index();
         (activities.start[here] - activities.end(self.sequence.activities[before].index())).max(Ns::ZERO)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(symbols: &[u32]) -> Block {
+        blocks(symbols).swap_remove(0)
+    }
+
+    #[test]
+    fn kernels_before_and_behind_a_block_make_it_one_step() {
+        let layers = (0..24).flat_map(|_| 0..13).collect::<Vec<u32>>();
+        let around = |before: &[u32], behind: &[u32]| [before, layers.as_slice(), behind].concat();
+        let framed = |symbols: &[u32]| is_framed(symbols, &block(symbols));
+        assert!(framed(&around(&[100], &[101])) && framed(&around(&[100], &[101, 102, 103])));
+        // What is left of cut-off repeats is nothing.
+        assert!(!framed(&layers) && !framed(&around(&[10, 11, 12], &[0, 1])) && !framed(&around(&[100], &[])));
+        // One usual step has its layers, also where its repeats are nearly all of it.
+        assert_eq!(block(&around(&[100], &[101, 102])).layers(), 24);
+    }
+
+    #[test]
+    fn idle_time_before_each_repeat_makes_them_steps() {
+        let layers = (0..24).flat_map(|_| 0..13).collect::<Vec<u32>>();
+        let block = block(&layers);
+        assert!(stand_apart(&block, &|at| Ns(if at % 13 == 0 { 40_000 } else { 1_000 })));
+        assert!(!stand_apart(&block, &|at| Ns(if at % 13 == 0 { 2_000 } else { 1_000 })));
+        assert!(!stand_apart(&block, &|at| Ns(if at % 39 == 0 { 40_000 } else { 1_000 })));
+        assert!(!stand_apart(&block, &|_| Ns::ZERO));
+    }
+
+    #[test]
+    fn blocks_of_alternating_layers_are_of_one_class() {
+        // The usual layer is now of the one kind and now of the other.
+        let step =
+            |first: u32| (0..24).flat_map(|layer| [0, 1, 2, 40 + (layer + first) % 2, 4, 5, 6, 7, 8, 9, 10, 11, 12]).collect::<Vec<u32>>();
+        let (a, b) = (step(0), step(1));
+        let other: Vec<u32> = (0..24).flat_map(|_| [0, 1, 2, 60, 61, 62, 63, 64, 65, 9, 10, 11, 12]).collect();
+        let mut classes = Classes::default();
+        let numbers = [&a, &b, &other, &a].map(|symbols| classes.of(symbols, &block(symbols)));
+        assert_eq!((numbers, classes.len()), ([0, 0, 1, 0], 2));
     }
 }

@@ -12,10 +12,10 @@ use super::align::Reference;
 use super::types::FoundBy;
 
 /// Share of symbols (of both steps) that may differ.
-const DIFFERS: f64 = 0.15;
+pub(super) const DIFFERS: f64 = 0.15;
 /// Most groups of one class that a step is compared with, the latest used first: a trace in which every step is unlike all others
 /// must not cost the square of its length.
-const COMPARED: usize = 16;
+pub(super) const COMPARED: usize = 16;
 /// Shares for a step with other kernels to be a warm-up of the group that follows: of symbols that may differ, of the others that must
 /// have the same shape.
 const WARM_UP_DIFFERS: f64 = 0.5;

@@ -4,8 +4,8 @@
 //! in groups of like steps, each cut into prologue, layers and epilogue, with a table by place. The stages, a file each:
 //!
 //! 1. `sequence`: the work of each device in program order.
-//! 2. `repeats` (with `alphabet`, `runs`, `cyclic` and `layers`): blocks of repeated layers and their significance; `fold` takes loops inside layers for one round.
-//! 3. `markers` (with `names` and `looks`): which ranges are steps; `find` and `cut`: steps without ranges.
+//! 2. `repeats` (with `alphabet`, `runs`, `cyclic`, `variants` and `layers`): blocks of repeated layers and their significance; `fold` takes loops inside layers for one round.
+//! 3. `markers` (with `names` and `looks`): which ranges are steps; `find`, `classes` and `cut`: steps without ranges.
 //! 4. `group` (with `align`): like steps together, warm-up and cut-off ones apart.
 //! 5. `canon`, `table`, `assemble`: the canonical sequence of a group, every activity in its place, figures.
 //! 6. `roles`: what each place does in the model.
@@ -16,6 +16,7 @@ mod align;
 mod alphabet;
 mod assemble;
 mod canon;
+mod classes;
 mod cut;
 mod cyclic;
 mod find;
@@ -31,6 +32,7 @@ mod runs;
 mod sequence;
 mod table;
 mod types;
+mod variants;
 
 use longpole_trace::Ns;
 

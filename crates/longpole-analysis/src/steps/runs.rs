@@ -10,9 +10,10 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::alphabet::Scratch;
-use super::cyclic::{Prices, View, extend};
+use super::cyclic::{Pattern, Prices, View, extend};
 use super::layers::{LOOKS_BACK, Run};
 use super::repeats::{Block, SIGNIFICANT_BITS};
+use super::variants::Variants;
 
 pub(super) const SHORTEST_PERIOD: usize = 3;
 /// Fewest symbols of a seed.
@@ -172,7 +173,7 @@ impl<'s> Runs<'s> {
     /// The run of a pattern that stands at `at`, going back to `floor` at most, and all symbols that it depends on; none if it depends on
     /// the floor, or on where the sequence begins or ends.
     fn run(&mut self, at: usize, pattern: Vec<u32>, floor: usize) -> (Attempt, Option<Range<usize>>) {
-        let (block, looked_at) = match self.extended(at, pattern, floor) {
+        let (block, looked_at) = match self.extended(at, pattern, &Variants::default(), floor) {
             (Attempt::Block(block), looked_at) => (block, looked_at),
             other => return other,
         };
@@ -185,7 +186,7 @@ impl<'s> Runs<'s> {
         }
         let most = counts.iter().max_by_key(|(_, (count, number))| (*count, std::cmp::Reverse(*number)));
         let Some((&usual, &(count, number))) = most else { return (Attempt::Block(block), looked_at) };
-        if count < 2 || usual == block.pattern || usual.len() < SHORTEST_PERIOD {
+        if count < 2 || usual.len() < SHORTEST_PERIOD || (usual == block.pattern && counts.len() == 1) {
             return (Attempt::Block(block), looked_at);
         }
         // A pattern that took in what stands between two steps repeats with a hole in it; its own period finds the layers better.
@@ -195,7 +196,11 @@ impl<'s> Runs<'s> {
             let attempt = if count <= 2 * pattern_count { Attempt::Block(block) } else { Attempt::NoLayers { end: block.end() } };
             return (attempt, looked_at);
         }
-        let (again, looked_at_again) = self.extended(block.bounds[number as usize] as usize, usual.to_vec(), floor);
+        let variants = Variants::of(usual, &counts);
+        if usual == block.pattern && variants.is_empty() {
+            return (Attempt::Block(block), looked_at);
+        }
+        let (again, looked_at_again) = self.extended(block.bounds[number as usize] as usize, usual.to_vec(), &variants, floor);
         let both = looked_at.zip(looked_at_again).map(|(a, b)| a.start.min(b.start)..a.end.max(b.end));
         match again {
             Attempt::Block(again) if again.bits > block.bits || count > 2 * pattern_count => (Attempt::Block(again), both),
@@ -204,22 +209,24 @@ impl<'s> Runs<'s> {
     }
 
     /// The run of just this pattern, with what it depends on.
-    fn extended(&mut self, at: usize, pattern: Vec<u32>, floor: usize) -> (Attempt, Option<Range<usize>>) {
+    fn extended(&mut self, at: usize, pattern: Vec<u32>, variants: &Variants, floor: usize) -> (Attempt, Option<Range<usize>>) {
         let agree = self.agree.min(self.scratch.collision_bits(&pattern));
         let seed_end = at + pattern.len();
         if agree <= 0.0 {
             return (Attempt::Chance, Some(at..seed_end));
         }
         let repair = (pattern.len() as f64).log2() + REPAIR_BITS;
-        let prices = Prices { agree, repair, patience: SIGNIFICANT_BITS.max(agree * pattern.len() as f64 * 0.75) };
-        self.scratch.know(&pattern);
+        let patience = SIGNIFICANT_BITS.max(agree * pattern.len() as f64 * 0.75);
+        let prices = Prices { agree, repair, variant: variants.choice_bits(), patience };
+        self.scratch.know(pattern.iter().copied().chain(variants.symbols()));
+        let whole = Pattern { symbols: &pattern, variants, prices };
         let back = View::backwards(self.symbols, at, floor.min(at));
-        let left = extend(&back, &pattern, prices, true, self.scratch);
-        let right = extend(&View::forwards(self.symbols, seed_end), &pattern, prices, false, self.scratch);
+        let left = extend(&back, whole, true, self.scratch);
+        let right = extend(&View::forwards(self.symbols, seed_end), whole, false, self.scratch);
         let from = at.checked_sub(left.reach + LOOKS_BACK).filter(|_| left.reach <= back.len());
         let looked_at = from.zip(Some(seed_end + right.reach).filter(|&to| to <= self.symbols.len()));
         let looked_at = looked_at.map(|(from, to)| from..to);
-        let bits = left.bits + right.bits - self.choice;
+        let bits = left.bits + right.bits - self.choice - variants.bits(agree, repair);
         if bits < SIGNIFICANT_BITS {
             return (Attempt::Chance, looked_at);
         }

@@ -93,8 +93,8 @@ pub enum StepNote {
         /// Such activities.
         activities: u64,
     },
-    /// One block of repeated kernels with next to nothing around it was found, once: its repeats were taken as steps of a model without
-    /// layers.
+    /// One block of repeated kernels was found, once, and nothing around it that begins and ends a step: its repeats were taken as steps
+    /// of a model without layers.
     RepeatsAreSteps,
     /// The first or the last step is cut off by the trace's begin or end, and is left out.
     CutOff {
@@ -140,7 +140,9 @@ impl fmt::Display for StepNote {
             }
             Self::CutOff { steps } => write!(f, "{} left out: cut off by the begin or end of the trace", plural(*steps, "step")),
             Self::Unmatched { extra, missing } => {
-                write!(f, "{} at no usual place, {} without one", plural(*extra, "device event"), plural(*missing, "usual place"))
+                let extra = (*extra > 0).then(|| format!("{} at no usual place", plural(*extra, "device event")));
+                let missing = (*missing > 0).then(|| format!("{} without a device event", plural(*missing, "usual place")));
+                f.write_str(&extra.into_iter().chain(missing).collect::<Vec<_>>().join(", "))
             }
             Self::MarkerHoldsSeveralSteps { marker } => {
                 write!(f, "`{marker}` holds several blocks of layers: each block is taken as a step")

@@ -138,6 +138,105 @@ fn layers_with_noise_anywhere_are_recovered_but_for_one_sequence_in_a_thousand()
     assert!(lost.len() <= 2, "{lost:?}");
 }
 
+/// A layer of one of several kinds that take turns: others have an attention kernel of their own, and kernels before it.
+fn layer_of_kind(kind: u32) -> Vec<u32> {
+    let mut layer: Vec<u32> = (1..=13).collect();
+    if kind > 0 {
+        layer[3] = 40 + kind;
+        (0..kind).for_each(|more| layer.insert(3, 50 + more));
+    }
+    layer
+}
+
+/// A step of 24 layers, and as many kernels before and behind them.
+fn step_of_kinds(kinds: u32, around: u32) -> Vec<u32> {
+    let layers = (0..24).flat_map(|layer| layer_of_kind(layer % kinds));
+    (900..900 + around).chain(layers).chain(950..950 + around).collect()
+}
+
+/// The symbols, one in 133 missing, with one put in before it, or another one.
+fn hit(symbols: &[u32], random: &mut Random) -> Vec<u32> {
+    let mut noisy = Vec::with_capacity(symbols.len());
+    for &symbol in symbols {
+        let kind = random.below(399);
+        if kind == 1 || kind == 2 {
+            noisy.push(2_000 + random.below(4) as u32);
+        }
+        if kind != 0 && kind != 2 {
+            noisy.push(symbol);
+        }
+    }
+    noisy
+}
+
+#[test]
+fn layers_of_several_kinds_with_noise_are_recovered_but_for_few() {
+    // Measured over 10,000 sequences: 0.15 %, 0.15 % and 0.7 %.
+    for (kinds, most) in [(1, 8), (2, 8), (3, 24)] {
+        let lost: Vec<u64> = (0..2_000)
+            .filter(|&seed| {
+                let mut random = Random(seed * 8 + u64::from(kinds));
+                let symbols = hit(&step_of_kinds(kinds, 3).repeat(4), &mut random);
+                !is_recovered(&symbols, 24, 4)
+            })
+            .collect();
+        assert!(lost.len() <= most, "{kinds} kinds: {} lost, {lost:?}", lost.len());
+    }
+}
+
+#[test]
+fn layers_of_any_length_and_several_kinds_with_noise_are_recovered_but_for_few() {
+    // Measured over 10,000 sequences: 0.15 % and 1.4 %.
+    for (kinds, most) in [(2, 8), (3, 40)] {
+        let lost: Vec<u64> = (0..2_000)
+            .filter(|&seed| {
+                let mut random = Random(seed * 8 + kinds);
+                let (layers, period, steps) = (6 + random.below(34), 12 + random.below(48), 1 + random.below(5) as usize);
+                let alphabet = 10 + random.below(30);
+                let base: Vec<u32> = (0..period).map(|_| random.below(alphabet) as u32).collect();
+                let mut forms = vec![base; kinds as usize];
+                for (kind, form) in forms.iter_mut().enumerate().skip(1) {
+                    form[random.below(period) as usize] = 500 + kind as u32;
+                    (0..kind).for_each(|more| form.insert(random.below(period) as usize, 600 + more as u32));
+                }
+                let mut symbols = Vec::new();
+                for _ in 0..steps {
+                    symbols.extend(1_000..1_009);
+                    for layer in 0..layers {
+                        symbols.extend(hit(&forms[(layer % kinds) as usize], &mut random));
+                    }
+                    symbols.extend(1_100..1_107);
+                }
+                !is_recovered(&symbols, layers as usize, steps)
+            })
+            .collect();
+        assert!(lost.len() <= most, "{kinds} kinds: {} lost, {lost:?}", lost.len());
+    }
+}
+
+#[test]
+fn one_kernel_that_is_hit_loses_no_layer() {
+    for kinds in 1..=3 {
+        let step = step_of_kinds(kinds, 8);
+        for at in 0..step.len() {
+            let (mut missing, mut other, mut more) = (step.clone(), step.clone(), step.clone());
+            missing.remove(at);
+            other[at] = 2_000;
+            more.insert(at, 2_000);
+            for symbols in [missing, other, more] {
+                assert!(is_recovered(&symbols, 24, 1), "{kinds} kinds, hit at {at}: {:?}", shape(&blocks(&symbols)));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_few_kernels_between_short_steps_are_no_kind_of_layer() {
+    // The first layer of each step lacks a kernel, and three stand before it.
+    let step: Vec<u32> = (900..903).chain(1..12).chain((0..3).flat_map(|_| 0..12)).collect();
+    assert_eq!(shape(&blocks(&step.repeat(6))).iter().map(|block| block.1).collect::<Vec<_>>(), [4; 6]);
+}
+
 proptest! {
     #[test]
     fn layers_with_noise_are_recovered(
