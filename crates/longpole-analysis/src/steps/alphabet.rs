@@ -35,11 +35,13 @@ pub(super) struct Scratch {
     /// The last pattern that has the symbol.
     known: Vec<u32>,
     patterns: u32,
+    /// Symbols that extensions looked at, so that their work can be bounded.
+    pub(super) looked_at: u64,
 }
 
 impl Scratch {
     pub(super) fn new(alphabet: usize) -> Self {
-        Self { masks: vec![0; alphabet], counts: vec![0; alphabet], known: vec![0; alphabet], patterns: 0 }
+        Self { masks: vec![0; alphabet], counts: vec![0; alphabet], known: vec![0; alphabet], patterns: 0, looked_at: 0 }
     }
 
     /// Minus the logarithm of the chance that two symbols drawn from these are the same.

@@ -172,6 +172,7 @@ pub(super) fn extend(view: &View<'_>, whole: Pattern<'_>, eager: bool, scratch: 
         slot = (slot + missing) % period;
     }
     found.reach = at + WIDEST + SYNC;
+    scratch.looked_at += at as u64 + 1;
     // What was left out at the end is in doubt only if what is behind it counts; that must be most of a layer.
     if let Some(doubt) = doubt.filter(|doubt| best_len > doubt.end)
         && (found.places[doubt.end..best_len].iter().flatten().count() * 2 < period

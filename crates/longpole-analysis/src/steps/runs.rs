@@ -27,6 +27,12 @@ const REPAIR_BITS: f64 = 4.0;
 /// Attempts kept for each pattern, the latest.
 const KEPT: usize = 8;
 
+/// How often every symbol may be looked at for one period, on the mean. Programs need a few times, since attempts at places that look alike are
+/// made once; a sequence made to look like repeats everywhere without repeating (Thue and Morse) would take a time in its square.
+const LOOKS: u64 = 24;
+/// What is allowed besides, so that short sequences are searched whole.
+const LOOKS_BESIDES: u64 = 1 << 20;
+
 /// What became of a seed.
 #[derive(Clone, Debug)]
 enum Attempt {
@@ -105,7 +111,8 @@ impl<'s> Runs<'s> {
         let mut tried: HashMap<&[u32], Vec<Tried>, FixedState> = HashMap::default();
         let mut ends = Ends::default();
         let mut end = first;
-        while end <= symbols.len() {
+        let most = self.scratch.looked_at + LOOKS * symbols.len() as u64 + LOOKS_BESIDES;
+        while end <= symbols.len() && self.scratch.looked_at < most {
             if in_window(end) < least || is_explained(end) {
                 end += 1;
                 continue;

@@ -246,3 +246,13 @@ proptest! {
         prop_assert!(is_recovered(&symbols, layers, steps), "{:?}", shape(&blocks(&symbols)));
     }
 }
+
+#[test]
+fn repeats_everywhere_without_an_end_to_them_take_bounded_work() {
+    let sequence: Vec<u32> = (0..100_000_u32).map(|at| at.count_ones() % 2).collect();
+    let Dense { symbols, names } = Dense::new(&sequence);
+    let mut scratch = Scratch::new(names.len());
+    let _ = dense_blocks(&symbols, &mut scratch);
+    // A few passes over the sequence for each of the periods, however deep the attempts go; the last one may overshoot.
+    assert!(scratch.looked_at < 30 * PERIODS as u64 * symbols.len() as u64, "{}", scratch.looked_at);
+}
