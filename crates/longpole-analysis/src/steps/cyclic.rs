@@ -138,11 +138,14 @@ pub(super) fn extend(view: &View<'_>, whole: Pattern<'_>, eager: bool, scratch: 
         let mismatch = Mismatch { view, pattern, variants: variants.read(view.backwards), at, slot };
         if let Some(variant) = mismatch.variant(0, 0) {
             // It counts if more follows: at an end it may be what stands before or behind the layers.
-            let instead = variant.instead.len();
-            found.places.extend(std::iter::repeat_n(None, instead));
+            let (instead, missing) = (variant.instead.len(), variant.missing);
+            // Where it stands for the begin of a layer, the layer begins with it.
+            let begins = if view.backwards { slot + missing == period } else { slot == 0 };
+            let nth = |offset: usize| if view.backwards { instead - 1 - offset } else { offset };
+            found.places.extend((0..instead).map(|offset| (begins && nth(offset) < missing).then(|| nth(offset) as u32)));
             found.bits += prices.agree * instead as f64 - prices.variant;
             at += instead;
-            slot = (slot + variant.missing) % period;
+            slot = (slot + missing) % period;
             continue;
         }
         let Some((inserted, missing)) = mismatch.repair(scratch) else { break };
