@@ -26,17 +26,22 @@ impl Amount {
         (scaled.abs() < 1e37).then_some(Self(scaled as i128))
     }
 
-    /// A decimal without exponent, times `scale`, over `divisor`, exactly; `None` where it is no decimal, or too long or fine for that.
+    /// A decimal without exponent, times `scale`, over `divisor`. Twelve decimals are exact; finer ones, such as doubles printed in full
+    /// have, are rounded half away from zero. `None` where it is no decimal, or too large.
     pub fn decimal(text: &str, scale: i128, divisor: i128) -> Option<Self> {
         let (sign, digits) = text.strip_prefix('-').map_or((1, text), |rest| (-1, rest));
         let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let is_number = |part: &str| part.len() <= DIGITS + 8 && part.bytes().all(|byte| byte.is_ascii_digit());
-        if whole.is_empty() || digits.ends_with('.') || fraction.len() > DIGITS || !is_number(whole) || !is_number(fraction) {
+        let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.is_empty() || whole.len() > DIGITS + 8 || digits.ends_with('.') || !is_number(whole) || !is_number(fraction) {
             return None;
         }
-        let parsed: i128 = format!("{whole}{fraction:0<DIGITS$}").parse().ok()?;
+        let (kept, finer) = fraction.split_at(fraction.len().min(DIGITS));
+        let parsed: i128 = format!("{whole}{kept:0<DIGITS$}").parse().ok()?;
+        let parsed = parsed.checked_add(i128::from(finer.bytes().next().is_some_and(|digit| digit >= b'5')))?;
         let scaled = parsed.checked_mul(scale)?;
-        (divisor != 0 && scaled % divisor == 0).then(|| Self(sign * scaled / divisor))
+        let (quotient, rest) = (scaled.checked_div(divisor)?, scaled.checked_rem(divisor)?);
+        let rounded = quotient.checked_add(i128::from(rest.saturating_mul(2) >= divisor))?;
+        Some(Self(sign * rounded))
     }
 
     /// The sum; the largest there is where it does not fit.
@@ -51,12 +56,18 @@ impl Amount {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// This many of `whole`, to the trillionth; `None` of nothing.
+    /// How far it is from 0.
+    #[must_use]
+    pub fn magnitude(self) -> Self {
+        Self(self.0.saturating_abs())
+    }
+
+    /// This many of `whole`, to the trillionth, with the sign that the two have together; `None` of nothing.
     pub fn over(self, whole: Self) -> Option<Self> {
         let (quotient, rest) = (self.0.checked_div(whole.0)?, self.0 % whole.0);
         // What is left over is below the divisor; of large ones the last digits make no difference.
         let shift = if whole.0.unsigned_abs() > (i128::MAX / ONE) as u128 { ONE } else { 1 };
-        let fraction = (rest / shift).saturating_mul(ONE) / (whole.0 / shift).max(1);
+        let fraction = (rest / shift).saturating_mul(ONE).checked_div(whole.0 / shift)?;
         Some(Self(quotient.saturating_mul(ONE).saturating_add(fraction)))
     }
 
@@ -225,7 +236,8 @@ pub struct CheckedLimit {
 }
 
 impl CheckedLimit {
-    /// How far the figure is from its limit, as a share of the limit; below zero where it is broken, absent where it has no meaning.
+    /// How far the figure is from its limit, as a share of the limit, whatever the sign of that; below zero where it is broken, absent
+    /// where it has no meaning.
     pub fn headroom(&self) -> Option<f64> {
         let value = self.value?;
         let room = match self.bound {
@@ -238,7 +250,7 @@ impl CheckedLimit {
         if room == Amount::default() {
             return Some(0.0);
         }
-        room.over(self.limit).map(Amount::get)
+        room.over(self.limit.magnitude()).map(Amount::get)
     }
 
     /// One sentence: the figure, its limit, and why.
@@ -326,9 +338,52 @@ mod tests {
         assert_eq!(Amount::decimal("1.5", 1_000_000, 1), Some(Amount::whole(1_500_000)));
         assert_eq!(Amount::decimal("30", 1, 100), Amount::nearest(0.3));
         assert_eq!(Amount::decimal("-0.25", 4, 1), Some(Amount::whole(-1)));
-        for text in ["", ".", "1.", ".5", "1e3", "+1", "--1", "1 000", "0x1", "1.2.3", "1.0000000000001", "999999999999999999999", "nan"] {
+        for text in ["", ".", "1.", ".5", "1e3", "+1", "--1", "1 000", "0x1", "1.2.3", "1.00000000000x1", "999999999999999999999", "nan"] {
             assert_eq!(Amount::decimal(text, 1, 1), None, "{text}");
         }
+    }
+
+    #[test]
+    fn finer_decimals_are_rounded() {
+        for (text, scale, divisor, expected) in [
+            ("0.10382578297194511", 1, 1, "0.103825782972"),
+            ("-0.0000000000005", 1, 1, "-0.000000000001"),
+            ("0.9999999999999", 1, 1, "1"),
+            ("10.382578297194511", 1, 100, "0.103825782972"),
+            ("0.00000000000049999", 1, 1, "0"),
+        ] {
+            let expected = Amount::decimal(expected, 1, 1);
+            assert!(expected.is_some() && Amount::decimal(text, scale, divisor) == expected, "{text}");
+        }
+        assert_eq!(Amount::decimal("0.10382578297194511", 1, 1), Amount::nearest(0.103_825_782_971_945_11), "as a figure is");
+    }
+
+    #[test]
+    fn shares_of_what_is_below_zero_have_the_right_sign() {
+        let over = |a: i64, b: i64| Amount::whole(a).over(Amount::whole(b)).map(Amount::get);
+        assert_eq!((over(-5, -10), over(5, -10), over(-15, 10)), (Some(0.5), Some(-0.5), Some(-1.5)));
+        assert_eq!((over(1, 0), over(7, i64::MIN)), (None, Some(0.0)));
+        let room = |bound, limit: i64, value: i64| {
+            let limit = CheckedLimit {
+                name: String::new(),
+                path: String::new(),
+                over: None,
+                line: 1,
+                unit: CheckUnit::Number,
+                bound,
+                limit: Amount::whole(limit),
+                value: Some(Amount::whole(value)),
+                change: None,
+                baseline: None,
+                interval: None,
+                verdict: CheckVerdict::Ok,
+                ok: true,
+                reason: None,
+            };
+            limit.headroom()
+        };
+        assert_eq!((room(CheckBound::Max, -10, -15), room(CheckBound::Max, -10, -5)), (Some(0.5), Some(-0.5)));
+        assert_eq!((room(CheckBound::Min, -10, -5), room(CheckBound::Min, -10, -15)), (Some(0.5), Some(-0.5)));
     }
 
     #[test]
@@ -342,7 +397,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_ratio_is_what_a_double_says(a in any::<i64>(), b in 1..i64::MAX) {
+        fn a_ratio_is_what_a_double_says(a in any::<i64>(), b in any::<i64>().prop_filter("of nothing there is no share", |b| *b != 0)) {
             let found = Amount::whole(a).over(Amount::whole(b)).unwrap().get();
             let expected = a as f64 / b as f64;
             prop_assert!((found - expected).abs() <= expected.abs() * 1e-9 + 1e-11, "{found} {expected}");

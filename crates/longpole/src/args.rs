@@ -413,7 +413,7 @@ pub(crate) struct CheckArgs {
     /// Propose a budget that this trace keeps, with head-room
     #[arg(long, conflicts_with_all = ["format", "github"], help_heading = "Budget")]
     pub(crate) write_budget: bool,
-    /// Write the proposal to this file instead of standard output
+    /// Write the proposal to this file instead of standard output, which is also -
     #[arg(long, short, value_name = "TOML", requires = "write_budget", conflicts_with = "budget", help_heading = "Budget")]
     pub(crate) output: Option<OsString>,
     /// Say it to GitHub as well: annotations at the lines of the budget, and the Markdown in the job's summary

@@ -59,13 +59,14 @@ pub(crate) fn share(text: &str) -> Result<Amount, String> {
     if amount < Amount::default() { Err(format!("`{text}` is below zero: use a share such as \"3 %\"")) } else { Ok(amount) }
 }
 
-/// A limit that holds for `value` with room to spare: `value` times `factor` (over a hundred), to two digits, away from the value.
+/// A limit that holds for `value` with room to spare: `value` times `factor` (over a hundred), to two digits, away from the value;
+/// counts, of which far less is left, to three.
 /// Returned as it is written in a budget.
 pub(crate) fn at_most(value: Amount, percent: i64, unit: CheckUnit) -> String {
     let wanted = value.get() * percent as f64 / 100.0;
     match unit {
         CheckUnit::Number => {
-            let whole = if wanted <= 20.0 { wanted.ceil() } else { two_digits_up(wanted) };
+            let whole = if wanted <= 20.0 { wanted.ceil() } else { digits_up(wanted, 1_000.0) };
             format!("{whole}")
         }
         CheckUnit::Time => written(wanted.max(1.0), &["ns", "us", "ms", "s"], 1_000.0),
@@ -80,10 +81,10 @@ pub(crate) fn at_most(value: Amount, percent: i64, unit: CheckUnit) -> String {
     }
 }
 
-/// The smallest number of two digits and zeros that is not below.
-fn two_digits_up(value: f64) -> f64 {
+/// The smallest number of some digits and zeros that is not below; `most` is the first number of more digits.
+fn digits_up(value: f64, most: f64) -> f64 {
     let mut step = 1.0;
-    while value / step >= 100.0 {
+    while value / step >= most {
         step *= 10.0;
     }
     (value / step).ceil() * step
@@ -99,7 +100,7 @@ fn written(value: f64, units: &[&str], step: f64) -> String {
     }
     // Below ten a decimal is the second digit.
     let shown =
-        if scaled < 10.0 && unit > 0 { format!("{:.1}", (scaled * 10.0).ceil() / 10.0) } else { format!("{}", two_digits_up(scaled)) };
+        if scaled < 10.0 && unit > 0 { format!("{:.1}", (scaled * 10.0).ceil() / 10.0) } else { format!("{}", digits_up(scaled, 100.0)) };
     format!("\"{} {}\"", shown.strip_suffix(".0").unwrap_or(&shown), units[unit])
 }
 
@@ -125,6 +126,10 @@ mod tests {
             ("30 %", CheckUnit::Percent, Amount::whole(30)),
         ] {
             assert_eq!(limit(text, unit), Ok(expected), "{text}");
+        }
+        // As copied from what a command printed.
+        for text in ["0.10382578297194511", "10.382578297194511 %"] {
+            assert_eq!(limit(text, CheckUnit::Share), Ok(Amount::nearest(0.103_825_782_971_945_11).unwrap()), "{text}");
         }
     }
 
@@ -152,7 +157,8 @@ mod tests {
     #[test]
     fn proposed_limits_are_round() {
         for (value, percent, unit, expected) in [
-            (1_646, 102, CheckUnit::Number, "1700"),
+            (1_646, 102, CheckUnit::Number, "1680"),
+            (101, 102, CheckUnit::Number, "104"),
             (3, 102, CheckUnit::Number, "4"),
             (0, 102, CheckUnit::Number, "0"),
             (5_510_685, 110, CheckUnit::Time, "\"6.1 ms\""),

@@ -202,7 +202,13 @@ fn judge_regression(of: &Regression, documents: &mut Documents<'_>, baseline: &m
         }
         Compared::Rows(rows) => {
             let outcome = match &baseline.diff {
-                Some(diff) => compare_steps(of, rows, diff),
+                Some(diff) => match compare_steps(of, rows, diff) {
+                    Ok(outcome) => outcome,
+                    Err(there) => {
+                        let lacking = who_lacks(rows, &mut baseline.documents, documents)?;
+                        Outcome::missing(format!("{lacking}{there}"), of.missing_is_ok)
+                    }
+                },
                 None => Outcome::missing("the baseline is one document: figures of steps need a trace; use `path`".to_owned(), false),
             };
             ((rows.path.clone(), None), outcome)
@@ -211,11 +217,12 @@ fn judge_regression(of: &Regression, documents: &mut Documents<'_>, baseline: &m
     Ok(checked(&of.name, path, of.line, CheckUnit::Share, (of.bound, of.limit), Some(&of.baseline), outcome))
 }
 
-/// Single figures, which have no spread: the limit is all the tolerance there is.
+/// Single figures, which have no spread: the limit is all the tolerance there is. More is more on either side of 0, so the change is a
+/// share of how far the baseline is from 0.
 fn compare_figures(of: &Regression, unit: CheckUnit, before: Amount, after: Amount) -> Outcome {
     let change = Some((unit, before, after));
     let zero = Amount::default();
-    let share = if before == zero { (after == zero).then_some(zero) } else { after.minus(before).over(before) };
+    let share = if before == zero { (after == zero).then_some(zero) } else { after.minus(before).over(before.magnitude()) };
     if let Some(share) = share {
         let holds = match of.bound {
             CheckBound::MaxDrop => share.plus(of.limit) >= zero,
@@ -226,11 +233,36 @@ fn compare_figures(of: &Regression, unit: CheckUnit, before: Amount, after: Amou
     // From nothing to something is beyond every share.
     let holds = (after > zero) == (of.bound == CheckBound::MaxDrop);
     let verdict = if holds { CheckVerdict::Ok } else { CheckVerdict::Broken };
-    Outcome { value: None, change, interval: None, verdict, ok: holds, reason: Some("the baseline is 0".to_owned()) }
+    Outcome {
+        value: None,
+        change,
+        interval: None,
+        verdict,
+        ok: holds,
+        reason: Some("the baseline is 0, of which nothing is a share".to_owned()),
+    }
 }
 
-/// Rows of a comparison step by step; the worst of them counts.
-fn compare_steps(of: &Regression, rows: &Rows, diff: &Diff) -> Outcome {
+/// Which of two traces lacks what was asked for. Of everything but ranges a comparison has what only one of them has, too.
+fn who_lacks(rows: &Rows, before: &mut Documents<'_>, now: &mut Documents<'_>) -> Result<&'static str, Failure> {
+    if rows.kind != DiffKind::Range {
+        return Ok("neither trace has it");
+    }
+    let has = |documents: &mut Documents<'_>| -> Result<bool, Failure> {
+        let ranges = documents.get(Name::Ranges).map_err(internal)?.and_then(|document| document["ranges"].as_array());
+        let is_meant = |name: &str| rows.key.as_ref().is_none_or(|key| key.matches(name));
+        Ok(ranges.into_iter().flatten().any(|range| !range["gpu_busy_ns"].is_null() && range["name"].as_str().is_some_and(is_meant)))
+    };
+    Ok(match (has(before)?, has(now)?) {
+        (true, false) => "the checked trace has no such range with device work, the baseline has one",
+        (false, true) => "the baseline has no such range with device work, the checked trace has one",
+        (true, true) => "no such range with device work is in both traces under one name",
+        (false, false) => "neither trace has such a range with device work",
+    })
+}
+
+/// Rows of a comparison step by step; the worst of them counts. Without any, the names that there are.
+fn compare_steps(of: &Regression, rows: &Rows, diff: &Diff) -> Result<Outcome, String> {
     let is_meant = |pair: &StepPair| {
         let matches = |pattern: &Pattern| pattern.matches(&pair.names.1) || pattern.matches(&pair.names.0);
         rows.step.as_ref().is_none_or(matches)
@@ -245,7 +277,7 @@ fn compare_steps(of: &Regression, rows: &Rows, diff: &Diff) -> Outcome {
         let names: Vec<String> = diff.pairs.iter().map(|pair| pair.names.1.clone()).collect();
         let there =
             if names.is_empty() { "no steps of the two could be paired".to_owned() } else { format!("paired are {}", listed(&names)) };
-        return Outcome::missing(format!("there is no such step in both traces; {there}"), of.missing_is_ok);
+        return Ok(Outcome::missing(format!("there is no such step in both traces; {there}"), of.missing_is_ok));
     }
     let mut outcomes: Vec<Outcome> = Vec::new();
     let mut keys: Vec<String> = Vec::new();
@@ -265,9 +297,9 @@ fn compare_steps(of: &Regression, rows: &Rows, diff: &Diff) -> Outcome {
         let value = |outcome: &Outcome| outcome.value.unwrap_or_default();
         (a.ok, a.verdict).cmp(&(b.ok, b.verdict)).then(value(b).cmp(&value(a)))
     });
-    worst.unwrap_or_else(|| {
-        let there = if keys.is_empty() { String::new() } else { format!("; there are {}", listed(&keys)) };
-        Outcome::missing(format!("neither trace has it{there}"), of.missing_is_ok)
+    worst.ok_or_else(|| {
+        let both = if rows.kind == DiffKind::Range { "in both" } else { "there" };
+        if keys.is_empty() { String::new() } else { format!("; {both} are {}", listed(&keys)) }
     })
 }
 

@@ -219,7 +219,7 @@ impl Path {
     pub(crate) fn find(&self, document: &Value) -> Result<Amount, NoFigure> {
         let values = self.select(document)?;
         if self.fold == Some(Fold::Count) {
-            return Ok(Amount::whole(values.len() as u64));
+            return Ok(Amount::whole(values.iter().filter(|value| !value.is_null()).count() as u64));
         }
         let mut amounts = Vec::with_capacity(values.len());
         for value in &values {
@@ -278,6 +278,9 @@ impl Path {
         if state == State::List && self.fold != Some(Fold::Count) {
             return Err(unselected(&at, found.len()));
         }
+        if state == State::Plain && self.fold == Some(Fold::Count) && found.iter().any(|value| value.is_object()) {
+            return Err(NoFigure::Wrong(format!("`{at}` is an object: there are no rows of it to count")));
+        }
         Ok(found)
     }
 
@@ -311,6 +314,10 @@ impl Path {
                 if let Some(row) = found.iter().find(|row| row.get(key).is_none()) {
                     let keys: Vec<&str> = row.as_object().into_iter().flatten().map(|(key, _)| key.as_str()).collect();
                     return Err(NoFigure::Wrong(format!("rows of `{at}` have no key `{key}`; there are {}", listed(&keys))));
+                }
+                if let Some(value) = found.iter().filter_map(|row| row.get(key)).find(|value| value.is_object() || value.is_array()) {
+                    let holds = format!("`{key}` in rows of `{at}` is {}, which no text selects; narrow by another key", kind(value));
+                    return Err(NoFigure::Wrong(holds));
                 }
                 found.iter().copied().filter(|row| row.get(key).and_then(text).is_some_and(|text| pattern.matches(&text))).collect()
             }

@@ -29,6 +29,12 @@ const SIZE: i64 = 110;
 const HOST: i64 = 200;
 /// Share of a step in which the device waits for its host from which that has a hand in its length.
 const HOST_SHARE: f64 = 0.1;
+/// Percent of a share of busy time that has to be left.
+const LEAST: f64 = 90.0;
+/// The same where the host decides how long the device has nothing to do: the wall may be twice as long, with as much device work in it.
+const HOST_LEAST: f64 = 50.0;
+/// Share of busy time from which the device rather than its host decides the wall.
+const MOSTLY_BUSY: f64 = 0.5;
 /// The least share of busy time that a limit is worth: percent.
 const LEAST_BUSY: f64 = 5.0;
 
@@ -237,7 +243,16 @@ fn of_steps(draft: &mut Draft<'_, '_>, group: &Group, communicates: bool) -> Res
 fn of_device(draft: &mut Draft<'_, '_>) -> Result<(), Failure> {
     let idea = Idea::new("Share of the wall in which the GPU works.", "GPU busy", "triage.totals.gpu_busy_fraction", 100);
     if let Some((value, unit)) = draft.value(&idea)? {
-        let least = (value.get() * 90.0).floor();
+        let suspects = draft.value(&Idea::new("", "", "count(triage.smells[code=host_bound])", 100))?;
+        let is_suspected = suspects.is_some_and(|(count, _)| count > Amount::default());
+        let (percent, comment) = if is_suspected || value.get() < MOSTLY_BUSY {
+            let comment = "Share of the wall in which the GPU works. It waits for its host, which may take twice as long in another run: half of it is left.";
+            (HOST_LEAST, comment)
+        } else {
+            (LEAST, idea.comment)
+        };
+        let idea = Idea { comment, ..idea };
+        let least = (value.get() * percent).floor();
         if least >= LEAST_BUSY {
             draft.write(&idea, (value, unit), "min", &format!("\"{least} %\""));
         }

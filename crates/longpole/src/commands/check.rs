@@ -37,8 +37,18 @@ pub(super) fn run(args: &CheckArgs) -> Result<(), Failure> {
 fn check(args: &CheckArgs, path: &OsStr) -> Result<(), Failure> {
     let mut budget = budget::read(path)?;
     if let Some(regex) = &args.common.filter {
+        let names = budget.limits.iter().map(|limit| &limit.name).chain(budget.regressions.iter().map(|regression| &regression.name));
+        let names: Vec<String> = names.cloned().collect();
         budget.limits.retain(|limit| regex.is_match(&limit.name));
         budget.regressions.retain(|regression| regex.is_match(&regression.name));
+        if budget.limits.is_empty() && budget.regressions.is_empty() {
+            // A check of nothing would pass, whatever the trace.
+            let shown = names[..names.len().min(NAMED)].join(", ");
+            let more = more(names.len());
+            return Err(Failure::Usage(format!(
+                "no limit of the budget has a name that --filter `{regex}` matches; there are {shown}{more}"
+            )));
+        }
     }
     let mut session = Session::open_within(&args.common, within(&budget.scope, args.common.scope.spec()))?;
     let mut baselines = read_baselines(&session, &budget, Path::new(path))?;
@@ -77,9 +87,13 @@ fn check(args: &CheckArgs, path: &OsStr) -> Result<(), Failure> {
     if failed.is_empty() {
         return Ok(());
     }
-    let more = failed.len().saturating_sub(NAMED);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Err(Failure::Check(format!("over budget: {}{more}", failed[..failed.len().min(NAMED)].join(", "))))
+    Err(Failure::Check(format!("over budget: {}{}", failed[..failed.len().min(NAMED)].join(", "), more(failed.len()))))
+}
+
+/// What is said behind the first names of so many.
+fn more(names: usize) -> String {
+    let more = names.saturating_sub(NAMED);
+    if more > 0 { format!(" and {more} more") } else { String::new() }
 }
 
 /// What the command line says goes before what the budget says.
@@ -170,7 +184,7 @@ fn propose(args: &CheckArgs) -> Result<(), Failure> {
     let subject = Subject { index: &session.index, scope: &session.scope, header, is_cut: session.is_cut() };
     let (text, limits) = propose::budget(&mut Documents::of(subject), &header.source.path, header.scope)?;
     session.analysed();
-    let Some(output) = &args.output else { return session.print(&text) };
+    let Some(output) = args.output.as_ref().filter(|output| *output != "-") else { return session.print(&text) };
     let path = PathBuf::from(output);
     let created = OpenOptions::new().write(true).create_new(true).open(&path);
     let mut file = created.map_err(|error| match error.kind() {

@@ -84,7 +84,9 @@ fn every_trace_keeps_what_it_proposes() {
             assert_eq!(again.code, Some(2), "a budget is not overwritten");
         }
     }
-    assert_snapshot!("check_proposed", print(&["check", &trace("qwen3_eager"), "--write-budget"]));
+    let proposed = print(&["check", &trace("qwen3_eager"), "--write-budget"]);
+    assert_eq!(print(&["check", &trace("qwen3_eager"), "--write-budget", "-o", "-"]), proposed, "- is standard output");
+    assert_snapshot!("check_proposed", proposed);
 }
 
 #[test]
@@ -187,6 +189,60 @@ fn a_regression_takes_more_than_noise() {
     assert!(none == "MISSING" && row["reason"].as_str().is_some_and(|why| why.contains("paired are replay_step")), "{row}");
     let settings = check("qwen3_eager", &against("qwen3_graph", ""), &[]);
     assert!(settings.stdout.contains("not as in `"), "what else differs is said: {}", settings.stdout);
+}
+
+#[test]
+fn a_range_of_one_trace_alone_says_which() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    // One kernel in one range, called differently in the two traces.
+    let recorded = |name: &str| {
+        let event = |more: &str| format!(r#"{{"ph":"X","pid":1,"tid":1,{more}}}"#);
+        let events = [
+            event(&format!(r#""cat":"user_annotation","name":"{name}","ts":1000,"dur":100"#)),
+            event(r#""cat":"cuda_runtime","name":"cudaLaunchKernel","ts":1010,"dur":5,"args":{"correlation":7}"#),
+            r#"{"ph":"X","pid":0,"tid":7,"cat":"kernel","name":"k","ts":1020,"dur":50,"args":{"device":0,"stream":7,"correlation":7}}"#
+                .to_owned(),
+        ];
+        let path = directory.path().join(format!("{name}.json"));
+        fs::write(&path, format!(r#"{{"schemaVersion":1,"traceEvents":[{}]}}"#, events.join(","))).expect("written");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let (old, new) = (recorded("old"), recorded("new"));
+    for (range, expected) in [
+        ("old", "the checked trace has no such range with device work, the baseline has one"),
+        ("new", "the baseline has no such range with device work, the checked trace has one"),
+        ("none", "neither trace has such a range with device work"),
+        ("*", "no such range with device work is in both traces under one name"),
+    ] {
+        let text = format!("[[regression]]\nbaseline = \"{old}\"\nrange = \"{range}\"\nmax_slower = \"3 %\"");
+        let budget = written(directory.path(), &text);
+        let row = validate(&run(&["check", &new, "--budget", &budget, "--json"]).stdout)["limits"][0].clone();
+        assert_eq!((row["verdict"].as_str(), row["reason"].as_str()), (Some("MISSING"), Some(expected)), "{range}: {row}");
+    }
+}
+
+#[test]
+fn a_change_of_what_is_below_zero_has_the_right_sign() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = trace("qwen3_eager");
+    let mut document: Value = serde_json::from_str(&print(&["triage", &path, "--json", "--quiet"])).expect("JSON");
+    let kernels = document["totals"]["kernels"].as_i64().expect("a number");
+    let mut check = |before: i64, bound: &str| {
+        document["totals"]["kernels"] = before.into();
+        fs::write(directory.path().join("before.json"), document.to_string()).expect("written");
+        let text = format!("[[regression]]\nbaseline = \"before.json\"\npath = \"triage.totals.kernels\"\n{bound}");
+        let budget = written(directory.path(), &text);
+        let checked = run(&["check", &path, "--budget", &budget, "--json", "--quiet"]);
+        (checked.code, validate(&checked.stdout)["limits"][0].clone())
+    };
+    // From as far below 0 as it now is above: twice that more.
+    let (code, row) = check(-kernels, "max_slower = \"10 %\"");
+    assert_eq!((code, row["value"].as_i64()), (Some(1), Some(2)), "{row}");
+    let (code, row) = check(-kernels, "max_drop = \"10 %\"");
+    assert_eq!((code, row["value"].as_i64()), (Some(0), Some(2)), "{row}");
+    let (code, row) = check(0, "max_slower = \"1000 %\"");
+    assert_eq!((code, row["verdict"].as_str(), row["value"].as_i64()), (Some(1), Some("BROKEN"), None), "{row}");
+    assert_eq!(row["reason"], "the baseline is 0, of which nothing is a share");
 }
 
 #[test]
@@ -326,6 +382,9 @@ fn limits_are_filtered_and_shortened() {
     };
     assert_eq!(rows(&["--filter", "^kernels"]), (Some(0), 1), "what is filtered out is not checked");
     assert_eq!(rows(&["--limit", "2"]), (Some(1), 2), "what is not shown is");
+    let none = run(&["check", &trace("qwen3_eager"), "--budget", GRAPH, "--filter", "kernles"]);
+    assert_eq!((none.code, none.stdout.as_str(), none.stderr.lines().count()), (Some(2), "", 1), "a check of nothing does not pass");
+    assert!(none.stderr.contains("--filter `kernles` matches; there are "), "{}", none.stderr);
 }
 
 #[test]

@@ -39,6 +39,9 @@ fn figures_are_found() {
         ("count(steps.groups[name=none])", 0),
         ("count(steps.groups)", 3),
         ("count(steps.empty)", 0),
+        ("count(steps.peak_bytes)", 0),
+        ("count(steps.groups[*].rows[*].calls)", 2),
+        ("count(steps.smells[code=x])", 1),
         ("sum(steps.groups[*].rows[*].calls)", 6),
         ("sum(steps.groups[*].rows[role=a].calls)", 6),
         ("steps.smells[code=x].evidence.n", 3),
@@ -69,6 +72,9 @@ fn what_is_not_there_says_what_is() {
         ("steps.groups[name=decode_step].busy_ns", "selects 2 figures"),
         ("steps.groups[0].name", "is a text, not a number"),
         ("steps.idle_ns[0]", "is no list"),
+        ("count(steps.smells[evidence=*])", "`evidence` in rows of `steps.smells` is an object, which no text selects"),
+        ("count(steps.groups[rows=*])", "`rows` in rows of `steps.groups` is a list"),
+        ("count(steps.smells[*].evidence)", "`steps.smells.evidence` is an object"),
         ("steps.idle_ns.x", "is a number: it has no key"),
     ] {
         assert!(matches!(find(path), Err(NoFigure::Wrong(why)) if why.contains(part)), "{path}: {:?}", find(path));
