@@ -246,8 +246,10 @@ fn of_device(draft: &mut Draft<'_, '_>) -> Result<(), Failure> {
         let suspects = draft.value(&Idea::new("", "", "count(triage.smells[code=host_bound])", 100))?;
         let is_suspected = suspects.is_some_and(|(count, _)| count > Amount::default());
         let (percent, comment) = if is_suspected || value.get() < MOSTLY_BUSY {
-            let comment = "Share of the wall in which the GPU works. It waits for its host, which may take twice as long in another run: half of it is left.";
-            (HOST_LEAST, comment)
+            (
+                HOST_LEAST,
+                "Share of the wall in which the GPU works: half of it is left, since its host may take twice as long in another run.",
+            )
         } else {
             (LEAST, idea.comment)
         };

@@ -225,11 +225,11 @@ fn a_range_of_one_trace_alone_says_which() {
 fn a_change_of_what_is_below_zero_has_the_right_sign() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = trace("qwen3_eager");
-    let mut document: Value = serde_json::from_str(&print(&["triage", &path, "--json", "--quiet"])).expect("JSON");
+    let document: Value = serde_json::from_str(&print(&["triage", &path, "--json", "--quiet"])).expect("JSON");
     let kernels = document["totals"]["kernels"].as_i64().expect("a number");
-    let mut check = |before: i64, bound: &str| {
-        document["totals"]["kernels"] = before.into();
-        fs::write(directory.path().join("before.json"), document.to_string()).expect("written");
+    let check = |before: i64, bound: &str| {
+        let document = format!(r#"{{"schema": "longpole.triage/1", "scope": {{}}, "totals": {{"kernels": {before}}}}}"#);
+        fs::write(directory.path().join("before.json"), document).expect("written");
         let text = format!("[[regression]]\nbaseline = \"before.json\"\npath = \"triage.totals.kernels\"\n{bound}");
         let budget = written(directory.path(), &text);
         let checked = run(&["check", &path, "--budget", &budget, "--json", "--quiet"]);
