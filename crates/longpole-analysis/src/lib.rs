@@ -40,6 +40,8 @@ pub use collectives::{
     Cause, CauseKind, CollectiveEntry, CollectiveGroup, CollectiveKind, CollectiveKindRow, HostCause, MatchedBy, MatchedCollective,
     RankClock, RankReport, RankRow, StartUp, Straggler, WORTH_NS, rank_report,
 };
+pub use longpole_stats::Comparison;
+
 pub use diff::{
     Diff, DiffKind, DiffRow, DiffSide, GroupsMatchedBy, Per, SettingChange, StepFigure, StepPair, SuspectChange, SuspectShare,
     WORTH_SHOWING, diff,

@@ -200,6 +200,8 @@ pub(crate) fn percent(fraction: f64) -> String {
         "0".to_owned()
     } else if value > 0.0 && value < 0.05 {
         "<0.1".to_owned()
+    } else if value < 0.0 && value > -0.05 {
+        ">-0.1".to_owned()
     } else {
         format!("{value:.1}")
     }
@@ -269,7 +271,7 @@ mod tests {
     #[test]
     fn percent_keeps_one_decimal() {
         assert_eq!(percent(0.1918), "19.2");
-        assert_eq!(percent(0.000_1), "<0.1");
+        assert_eq!([percent(0.000_1), percent(-0.000_1), percent(-0.1)], ["<0.1", ">-0.1", "-10.0"]);
         assert_eq!(percent(0.0), "0");
         assert_eq!(percent(1.0), "100.0");
     }

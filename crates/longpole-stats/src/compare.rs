@@ -77,7 +77,7 @@ pub struct Comparison {
     /// The interval that the true ratio of the centres lies in. Absent like the ratio, where a side has one sample, and where it reaches further than
     /// tenfold.
     pub interval: Option<(f64, f64)>,
-    /// The smallest difference that data like this can show, as a share. Absent like the interval.
+    /// The smallest increase that data like this can show, as a share; [`Self::smallest_decrease`] is the other way. Absent like the interval.
     pub smallest_effect: Option<f64>,
     /// What follows.
     pub verdict: Verdict,
@@ -95,6 +95,11 @@ pub enum Excess {
 }
 
 impl Comparison {
+    /// The smallest decrease that data like this can show, as a share: the inverse factor of the smallest increase.
+    pub fn smallest_decrease(&self) -> Option<f64> {
+        self.smallest_effect.map(|effect| effect / (1.0 + effect))
+    }
+
     /// Whether the second side is slower by more than `share` (0.03 for 3 %), which is what a limit on a regression asks. Stricter than
     /// [`Verdict::Slower`], which only asks whether it is slower at all.
     pub fn slower_by(&self, share: f64) -> Excess {
@@ -247,6 +252,7 @@ mod tests {
         let (low, high) = result.interval.unwrap();
         assert!((high.ln() - 2.919_986 * error).abs() < 1e-6 && (low.ln() + high.ln()).abs() < 1e-9, "{low} {high}");
         assert!((result.smallest_effect.unwrap() - (high - 1.0)).abs() < 1e-9);
+        assert!((result.smallest_decrease().unwrap() - (1.0 - low)).abs() < 1e-9);
     }
 
     proptest! {

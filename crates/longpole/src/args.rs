@@ -155,7 +155,8 @@ Examples:
     #[command(
         after_help = "Steps are compared with steps (paired by name, else by layers, else by kernels). Verdicts: FASTER, SLOWER, SAME,
 AMBIGUOUS, with the smallest change that the data can show; docs/verdicts.md says how they are found. Two Nsight
-Compute reports go to `longpole ncu --compare`. --gate exits with 1 when a step is SLOWER.
+Compute reports go to `longpole ncu --compare`. --gate exits with 1 when a step is SLOWER,
+or when no steps could be compared.
 
 Examples:
   longpole diff before.json.gz after.json.gz
@@ -394,7 +395,7 @@ pub(crate) struct DiffArgs {
     /// The trace after the change
     #[arg(value_name = "AFTER", index = 2)]
     pub(crate) after: OsString,
-    /// Exit with 1 when a step is SLOWER
+    /// Exit with 1 when a step is SLOWER, or when no steps could be compared
     #[arg(long, help_heading = "Running")]
     pub(crate) gate: bool,
     /// Find steps as if no range had been recorded

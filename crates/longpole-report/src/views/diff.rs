@@ -1,6 +1,6 @@
 //! Two traces side by side: what else differs, what whole steps did, where the time went, and which suspects came or went.
 
-use longpole_analysis::{Diff, DiffKind, DiffRow, GroupsMatchedBy, StepFigure, StepPair, SuspectShare, WORTH_SHOWING};
+use longpole_analysis::{Comparison, Diff, DiffKind, DiffRow, GroupsMatchedBy, StepFigure, StepPair, SuspectShare, WORTH_SHOWING};
 use longpole_trace::Ns;
 
 use super::text;
@@ -68,6 +68,11 @@ fn by_how_much(ratio: f64) -> String {
     }
 }
 
+/// The smallest change that can be shown in the direction of the one that is seen, with its sign.
+fn smallest(comparison: &Comparison, delta: Ns) -> Option<f64> {
+    if delta < Ns::ZERO { comparison.smallest_decrease().map(|share| -share) } else { comparison.smallest_effect }
+}
+
 /// What a table is of.
 struct Shown<'d> {
     rows: Vec<&'d DiffRow>,
@@ -106,7 +111,7 @@ fn table(shown: &Shown<'_>, layout: &DiffLayout) -> Table {
                 Value::Time(row.delta_ns),
                 Value::share(Some(row.delta_ns), shown.whole),
                 Value::number(comparison.and_then(|comparison| comparison.ratio)),
-                comparison.and_then(|comparison| comparison.smallest_effect).map_or(Value::Missing, Value::Share),
+                comparison.and_then(|comparison| smallest(comparison, row.delta_ns)).map_or(Value::Missing, Value::Share),
                 text(comparison.map_or(row.presence(), |comparison| comparison.verdict.code())),
             ])
         })
@@ -179,7 +184,10 @@ fn pair_facts(pair: &StepPair, main: Option<&DiffRow>) -> Vec<(&'static str, Str
         let ratio = comparison.ratio.map_or_else(String::new, |ratio| format!(", {}", by_how_much(ratio)));
         facts.push(("step", format!("{}: {times}{ratio} ({figure})", comparison.verdict.code())));
         let shown = match comparison.smallest_effect {
-            Some(effect) => format!("a change of {} % is the smallest that these steps can show", percent(effect)),
+            Some(effect) => {
+                let less = comparison.smallest_decrease().unwrap_or_default();
+                format!("changes below -{} % and +{} % cannot be shown by these steps", percent(less), percent(effect))
+            }
             None if pair.steps.0.min(pair.steps.1) < 2 => "one step on a side: no verdict".to_owned(),
             None => "these steps are too few or too uneven to show any change".to_owned(),
         };
@@ -292,6 +300,7 @@ pub fn diff_csv(diff: &Diff) -> Table {
         Column::new("delta_ns", "change", Kind::Time),
         Column::new("ratio", "ratio", Kind::Number),
         Column::new("smallest_effect_fraction", "smallest effect", Kind::Share),
+        Column::new("smallest_decrease_fraction", "smallest decrease", Kind::Share),
         Column::new("verdict", "verdict", Kind::Text),
     ];
     let row = |row: &DiffRow| {
@@ -311,6 +320,7 @@ pub fn diff_csv(diff: &Diff) -> Table {
             Value::Time(row.delta_ns),
             Value::number(comparison.and_then(|comparison| comparison.ratio)),
             comparison.and_then(|comparison| comparison.smallest_effect).map_or(Value::Missing, Value::Share),
+            comparison.and_then(Comparison::smallest_decrease).map_or(Value::Missing, Value::Share),
             Value::name(comparison.map(|comparison| comparison.verdict.code())),
         ])
     };

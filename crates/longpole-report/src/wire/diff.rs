@@ -1,6 +1,6 @@
 //! `longpole.diff/1`
 
-use longpole_analysis::{Diff, DiffRow, StepPair, SuspectShare};
+use longpole_analysis::{Comparison, Diff, DiffRow, StepPair, SuspectShare};
 use serde::Serialize;
 
 use super::{Document, SourceOut, TrustOut, document, ns};
@@ -52,6 +52,7 @@ struct RowOut<'a> {
     ratio_low: Option<f64>,
     ratio_high: Option<f64>,
     smallest_effect_fraction: Option<f64>,
+    smallest_decrease_fraction: Option<f64>,
     verdict: Option<&'static str>,
 }
 
@@ -116,6 +117,7 @@ fn row(row: &DiffRow) -> RowOut<'_> {
         ratio_low: interval.map(|(low, _)| low),
         ratio_high: interval.map(|(_, high)| high),
         smallest_effect_fraction: comparison.and_then(|comparison| comparison.smallest_effect),
+        smallest_decrease_fraction: comparison.and_then(Comparison::smallest_decrease),
         verdict: comparison.map(|comparison| comparison.verdict.code()),
     }
 }

@@ -76,6 +76,9 @@ fn share_roles(a: &TraceIndex<'_>, of_a: &mut StepTable, b: &TraceIndex<'_>, of_
 }
 
 fn gate(args: &DiffArgs, result: &Diff) -> Result<(), Failure> {
+    if args.gate && result.pairs.is_empty() {
+        return Err(Failure::Check("no steps of the two traces could be compared, so nothing shows that they are not slower".to_owned()));
+    }
     let slower: Vec<&str> = result.pairs.iter().filter(|pair| pair.verdict == Verdict::Slower).map(|pair| pair.names.1.as_str()).collect();
     if args.gate && !slower.is_empty() {
         return Err(Failure::Check(format!("slower: {}", slower.join(", "))));

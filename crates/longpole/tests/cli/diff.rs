@@ -94,6 +94,8 @@ fn a_gate_fails_when_a_step_is_slower() {
     assert!(slower.stderr.contains("slower: decode_step"), "{}", slower.stderr);
     assert!(!slower.stdout.is_empty(), "the report is printed all the same");
     assert_eq!(run(&["diff", &eager, &graph, "--gate", "--quiet"]).code, Some(0));
+    let nothing = run(&["diff", &eager, &trace("cpuonly"), "--gate", "--quiet"]);
+    assert_eq!((nothing.code, nothing.stderr.contains("no steps")), (Some(1), true));
 }
 
 #[test]
