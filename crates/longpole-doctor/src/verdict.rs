@@ -115,6 +115,8 @@ fn nsys(facts: &Facts, answers: &Answers<'_>) -> (Works, String) {
     let counters = match answers.status("counters") {
         Status::Bad => Some("GPU metrics (see `counters`)"),
         Status::Unknown => Some("GPU metrics, perhaps (see `counters`)"),
+        _ if answers.status("monitors") == Status::Unknown => Some("GPU metrics, perhaps (see `monitors`)"),
+        _ if matches!(answers.status("mig"), Status::Note | Status::Bad) => Some("GPU metrics, perhaps (see `mig`)"),
         _ => None,
     };
     let samples = (answers.status("cpu_sampling") != Status::Good).then_some("CPU samples (see `cpu_sampling`)");

@@ -97,8 +97,8 @@ fn what_works_follows_from_the_checks() {
         ("blackwell_old_tools", [Yes, No, No, Partly]),
         ("opensuse", [Yes, No, No, Partly]),
         ("wsl2", [Yes, Yes, Unknown, Partly]),
-        ("mig", [Yes, Yes, Partly, Yes]),
-        ("dcgm", [Yes, Yes, Partly, Yes]),
+        ("mig", [Yes, Yes, Partly, Partly]),
+        ("dcgm", [Yes, Yes, Partly, Partly]),
         ("driver_mismatch", [Yes, No, No, No]),
         ("no_gpu", [Yes, No, No, No]),
         ("kubernetes_no_gpu", [Yes, No, No, No]),
@@ -109,6 +109,27 @@ fn what_works_follows_from_the_checks() {
     let fitting = format!("{}@file /usr/lib64/libcupti.so.12\n", text("opensuse"));
     let fitting = examine(&Captured::parse(&fitting).expect("a captured machine"));
     assert_eq!(fitting.ways[1].works, Partly, "a library of the driver's CUDA is there, but torch is too new");
+}
+
+#[test]
+fn who_may_hold_the_counters_is_said_of_nsys() {
+    for name in ["mig", "dcgm"] {
+        let check = if name == "mig" { "mig" } else { "monitors" };
+        let diagnosis = diagnosis(name);
+        let why = &diagnosis.ways[3].why;
+        assert!(why.contains(&format!("without GPU metrics, perhaps (see `{check}`)")), "{name}: {why}");
+    }
+}
+
+#[test]
+fn cpu_samples_in_a_container() {
+    let advice = |machine: &str| check(&examine(&Captured::parse(machine).expect("a captured machine")), "cpu_sampling").fix.clone();
+    assert!(advice(&text("docker")).expect("advice").text.contains("--cap-add=PERFMON"));
+    let pod = text("docker") + "@env KUBERNETES_SERVICE_HOST=set\n";
+    let pod = advice(&pod).expect("advice").text;
+    assert!(pod.contains("securityContext: {capabilities: {add: [\"PERFMON\"]}}") && !pod.contains("--cap-add"), "{pod}");
+    assert_eq!(advice(&text("kubernetes_no_gpu")), None, "neither a GPU nor nsys");
+    assert_eq!(advice(&text("no_gpu")), None, "neither a GPU nor nsys");
 }
 
 #[test]

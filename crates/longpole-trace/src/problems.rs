@@ -152,6 +152,14 @@ problem_codes! {
         "add ProfilerActivity.CUDA to the profiler's activities";
 }
 
+impl ProblemCode {
+    /// Whether a part of a trace that is written as a file of its own lacks the data as well, though nothing in it shows that. Launches
+    /// without a device event are in the part, and are counted there.
+    pub fn is_kept_by_parts(self) -> bool {
+        self.describe().1 == Severity::DataLoss && self != Self::LaunchWithoutActivity
+    }
+}
+
 /// One kind of trouble, counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {

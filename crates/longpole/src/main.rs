@@ -17,6 +17,7 @@ mod sort;
 mod stats;
 mod terminal;
 mod time_window;
+mod unfinished;
 
 use clap::Parser as _;
 

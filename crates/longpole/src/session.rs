@@ -108,6 +108,12 @@ impl<'a> Session<'a> {
         is_cut(&self.trust)
     }
 
+    /// Losses of the input that a part of it has as well, without showing them: codes and counts.
+    pub(crate) fn lost(&self) -> Vec<(&'static str, u64)> {
+        let kept = |code: &str| ProblemCode::ALL.iter().any(|kept| kept.describe().0 == code && kept.is_kept_by_parts());
+        self.trust.notes.iter().filter(|note| kept(note.code)).map(|note| (note.code, note.count)).collect()
+    }
+
     /// The output format.
     pub(crate) fn format(&self) -> Format {
         self.common.format.format()

@@ -1,7 +1,7 @@
 //! May this user sample CPUs? Nsight Systems does, beside the CUDA trace, and goes on without.
 
 use super::{Finding, Fix, Status, good};
-use crate::facts::Facts;
+use crate::facts::{Container, Facts};
 
 /// The highest `kernel.perf_event_paranoid` at which a user may sample his own programs. Debian and Ubuntu have higher ones of their own.
 pub(crate) const MOST_PARANOID: i32 = 2;
@@ -12,17 +12,32 @@ fn is_filtered(facts: &Facts) -> bool {
     facts.system.container.is_some() && rights.sys_admin == Some(false) && rights.perfmon == Some(false)
 }
 
+/// How a container is started with the capability.
+fn start_with_capability(facts: &Facts) -> Fix {
+    let way = if facts.system.container == Some(Container::Kubernetes) {
+        "Add a capability to the container of the pod: securityContext: {capabilities: {add: [\"PERFMON\"]}} (or SYS_ADMIN)."
+    } else {
+        "Start the container with --cap-add=PERFMON (or SYS_ADMIN)."
+    };
+    Fix::text(format!("{way} CUDA and NVTX traces need none of it: nsys profile --sample=none."))
+}
+
 pub(super) fn check(facts: &Facts) -> Finding {
+    let (status, found, fix) = judge(facts);
+    // Where neither a GPU nor nsys is, nobody is going to sample.
+    let is_of_use = facts.has_gpu() || facts.tools.nsys.best().is_some();
+    (status, found, fix.filter(|_| is_of_use))
+}
+
+fn judge(facts: &Facts) -> Finding {
     let rights = &facts.rights;
     let Some(level) = rights.paranoid else {
         return (Status::Unknown, "kernel.perf_event_paranoid is not visible".to_owned(), None);
     };
     let may_always = !rights.in_user_namespace && (rights.sys_admin == Some(true) || rights.perfmon == Some(true));
     if is_filtered(facts) {
-        let fix = Fix::text(
-            "Start the container with --cap-add=PERFMON (or SYS_ADMIN). CUDA and NVTX traces need none of it: nsys profile --sample=none.",
-        );
-        return (Status::Note, "the container keeps perf events away: nsys takes no CPU samples".to_owned(), Some(fix));
+        let found = "the container keeps perf events away: nsys takes no CPU samples".to_owned();
+        return (Status::Note, found, Some(start_with_capability(facts)));
     }
     if level <= MOST_PARANOID || may_always {
         return good(format!(

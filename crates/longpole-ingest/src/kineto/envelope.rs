@@ -23,6 +23,8 @@ pub(super) struct Envelope {
     pub(super) recorded: Recorded,
     /// What the recording is about, if it is a part of a longer one.
     pub(super) part: Option<PartFacts>,
+    /// What was lost of the trace that this one was made of, and how often; written by `longpole slice`.
+    pub(super) lost: Option<Vec<(ProblemCode, u64)>>,
     /// The document is a bare array of events.
     pub(super) is_array: bool,
     /// `traceEvents` is something else than a list.
@@ -182,7 +184,7 @@ impl Envelope {
             b"hip_driver_version" => self.versions.hip_driver = hip_version(raw),
             b"deviceProperties" | b"computeProperties" => self.devices = devices(raw),
             b"distributedInfo" => self.take_distributed(raw),
-            b"longpole" => self.part = part(raw),
+            b"longpole" => (self.part, self.lost) = (part(raw), lost(raw)),
             _ => {}
         }
     }
@@ -206,6 +208,7 @@ impl Envelope {
         self.world_size = other.world_size.or(self.world_size);
         self.backend = other.backend.or(self.backend.take());
         self.part = other.part.or(self.part.take());
+        self.lost = other.lost.or(self.lost.take());
         let (mine, theirs) = (&mut self.versions, other.versions);
         mine.cuda_runtime = theirs.cuda_runtime.or(mine.cuda_runtime.take());
         mine.cuda_driver = theirs.cuda_driver.or(mine.cuda_driver.take());
@@ -262,6 +265,25 @@ fn part(raw: &[u8]) -> Option<PartFacts> {
         _ => {}
     });
     (host.is_some() || has_device_work).then_some(PartFacts { host, has_device_work })
+}
+
+/// Losses that are known by their code. A loss that is counted anew from what a slice holds is not taken over.
+fn lost(raw: &[u8]) -> Option<Vec<(ProblemCode, u64)>> {
+    let mut lost: Vec<(ProblemCode, u64)> = Vec::new();
+    for_members(raw, |key, value| {
+        if key != b"lost" {
+            return;
+        }
+        for_members(value.raw, |key, value| {
+            let code = ProblemCode::ALL.iter().copied().find(|code| code.describe().0.as_bytes() == key && code.is_kept_by_parts());
+            // A count that cannot be read is still a loss.
+            let count = parse_u64(value.raw).unwrap_or(1).clamp(1, u64::from(u32::MAX));
+            if let Some(code) = code.filter(|code| lost.iter().all(|(known, _)| known != code)) {
+                lost.push((code, count));
+            }
+        });
+    });
+    (!lost.is_empty()).then_some(lost)
 }
 
 /// The intervals that can be read; one that cannot holds nothing.

@@ -410,6 +410,9 @@ impl<'b> Merging<'b> {
             return false;
         }
         problems.extend(envelope.problems);
+        for (code, count) in envelope.lost.unwrap_or_default() {
+            problems.add_many(code, count, None, || Some("in the trace that this one was made of".to_owned()));
+        }
         // All of them, give or take a collision: see the format notes on traces of 2022 to 2024.
         let external_id_is_correlation = self.merger.ids_compared > 0 && self.merger.ids_equal * 100 >= self.merger.ids_compared * 99;
         self.done.push(FileFacts {

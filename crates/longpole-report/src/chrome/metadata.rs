@@ -25,6 +25,9 @@ pub(super) fn head(lines: &mut JsonLines<'_>, selection: &Selection<'_, '_>, ori
         for (key, text) in made {
             about.string(key, text);
         }
+        if !origin.lost.is_empty() {
+            about.object("lost", |lost| origin.lost.iter().for_each(|&(code, count)| lost.number(code, count)));
+        }
         if !selection.scope.is_whole() || !selection.index.trace().parts.is_empty() {
             part(about, selection);
         }

@@ -35,6 +35,8 @@ pub struct ChromeOrigin<'a> {
     pub source: &'a str,
     /// What part of that, in words; empty for all of it.
     pub part: &'a str,
+    /// What was lost of it, by code and how often, as far as nothing in the written trace shows it.
+    pub lost: &'a [(&'a str, u64)],
 }
 
 /// Why a scope cannot be written.

@@ -11,6 +11,7 @@ use longpole_report::{ChromeError, ChromeOrigin, ChromeSummary, ChromeTrace, Gra
 use crate::args::{Common, Format, SliceArgs};
 use crate::exit::Failure;
 use crate::session::Session;
+use crate::unfinished::Unfinished;
 
 pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let common = &args.common;
@@ -21,7 +22,8 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let (source, part) = (session.source_path().to_owned(), session.header().part());
     let trace = ChromeTrace::new(&session.index, &session.scope).map_err(refusal)?;
     let writer = concat!("longpole ", env!("CARGO_PKG_VERSION"));
-    let written = target.write(Compression::of(&args.output), &trace, ChromeOrigin { writer, source: &source, part: &part });
+    let lost = session.lost();
+    let written = target.write(Compression::of(&args.output), &trace, ChromeOrigin { writer, source: &source, part: &part, lost: &lost });
     let (summary, size) = written.map_err(|error| Failure::Output(named(&error, &session, &args.output)))?;
     session.analysed();
     session.note_to_stderr(&said(&summary, size, &session, args, &part));
@@ -64,13 +66,14 @@ fn refusal(error: ChromeError) -> Failure {
 
 /// The error with the file that it is about.
 fn named(error: &io::Error, session: &Session<'_>, output: &OsStr) -> io::Error {
-    let name = session.shown(output.to_str()).unwrap_or_default();
+    let name = session.shown(Some(&output.to_string_lossy())).unwrap_or_default();
     io::Error::new(error.kind(), format!("{name}: {error}"))
 }
 
 fn said(summary: &ChromeSummary, size: Option<u64>, session: &Session<'_>, args: &SliceArgs, part: &str) -> String {
     let size_of = |size: u64| bytes(i64::try_from(size).unwrap_or(i64::MAX));
-    let name = session.shown(args.output.to_str()).filter(|name| name != "-").map_or_else(String::new, |name| format!(" {name}"));
+    let name =
+        session.shown(Some(&args.output.to_string_lossy())).filter(|name| name != "-").map_or_else(String::new, |name| format!(" {name}"));
     let on_disk = size.filter(|&size| size != summary.bytes).map_or_else(String::new, |size| format!("{}, ", size_of(size)));
     let unpacked = if on_disk.is_empty() { "" } else { " unpacked" };
     let what = if part.is_empty() { "the whole trace (no scope was given)" } else { part };
@@ -119,6 +122,9 @@ impl Target {
         if output == "-" {
             return Ok(Self::Stdout);
         }
+        if output.is_empty() {
+            return Err(Failure::Usage("--output is empty; name the file to write, or - for standard output".to_owned()));
+        }
         let path = PathBuf::from(output);
         let shown = path.display();
         // What a link leads to is replaced, not the link.
@@ -136,8 +142,12 @@ impl Target {
         if !real.is_file() {
             return Ok(Self::Stream(path));
         }
-        let input = (input != "-").then(|| Path::new(input).canonicalize().ok()).flatten();
-        if input.is_some_and(|input| input == real || real.parent() == Some(&input)) {
+        let is_input = if input == "-" {
+            is_standard_input(&real)
+        } else {
+            Path::new(input).canonicalize().is_ok_and(|input| input == real || real.parent() == Some(&input))
+        };
+        if is_input {
             return Err(Failure::Usage(format!("`{shown}` is the input, which is not overwritten; choose another name")));
         }
         Ok(Self::File(real))
@@ -154,7 +164,8 @@ impl Target {
             Self::Stdout => Ok((compressed(io::stdout().lock(), Compression::None, trace, origin)?, None)),
             Self::Stream(path) => Ok((compressed(fs::OpenOptions::new().write(true).open(path)?, compression, trace, origin)?, None)),
             Self::File(path) => {
-                // Under another name until it is whole, so that a run that ends early leaves no half trace behind.
+                // Under another name until it is whole, so that a run that ends early leaves no half trace behind: it goes with an error and
+                // with a signal that can be caught. A run that is killed outright, or a loss of power, leaves the hidden file.
                 let mut builder = tempfile::Builder::new();
                 builder.prefix(".longpole-slice-").suffix(".part");
                 // Those of the file that is replaced, or what any new file has, less what the user's mask takes.
@@ -165,6 +176,7 @@ impl Target {
                     builder.permissions(permissions);
                 }
                 let mut file = builder.tempfile_in(folder(path))?;
+                let _unfinished = Unfinished::guard(file.path());
                 let summary = compressed(&mut file, compression, trace, origin)?;
                 let size = file.as_file().metadata()?.len();
                 file.persist(path)?;
@@ -172,6 +184,21 @@ impl Target {
             }
         }
     }
+}
+
+/// Whether a file is what standard input comes from (`- < FILE`).
+#[cfg(unix)]
+fn is_standard_input(path: &Path) -> bool {
+    use std::os::fd::AsFd as _;
+    use std::os::unix::fs::MetadataExt as _;
+    let identity = |metadata: io::Result<fs::Metadata>| metadata.ok().map(|metadata| (metadata.dev(), metadata.ino()));
+    let input = io::stdin().as_fd().try_clone_to_owned().and_then(|descriptor| fs::File::from(descriptor).metadata());
+    identity(input).is_some_and(|input| identity(fs::metadata(path)) == Some(input))
+}
+
+#[cfg(not(unix))]
+fn is_standard_input(_: &Path) -> bool {
+    false
 }
 
 /// The folder of a file.

@@ -8,7 +8,7 @@ use longpole_ingest::import_bytes;
 use longpole_trace::Trace;
 use serde_json::Value;
 
-use crate::harness::{CORPUS, Run, root, run, run_with, trace};
+use crate::harness::{CORPUS, Run, command, root, run, run_with, trace};
 use crate::importer::tables;
 use crate::parity::read;
 use crate::redaction::{assert_clean, planted};
@@ -267,6 +267,57 @@ fn what_lies_across_an_edge_is_counted_as_before() {
     assert_eq!(cut.parts.len(), 1);
 }
 
+/// The grade, and code and count of everything that was lost.
+fn losses(path: &str) -> (Value, Vec<(String, u64)>) {
+    let run = run(&["triage", path, "--json", "--strict"]);
+    let document: Value = serde_json::from_str(&run.stdout).unwrap();
+    let trust = &document["trust"];
+    assert_eq!(run.code, Some(if trust["grade"] == "partial" { 3 } else { 0 }), "{path}: {}", run.stderr);
+    let notes = trust["notes"].as_array().unwrap().iter().filter(|note| note["severity"] == "data_loss");
+    (trust["grade"].clone(), notes.map(|note| (note["code"].as_str().unwrap().to_owned(), note["count"].as_u64().unwrap())).collect())
+}
+
+#[test]
+fn a_slice_of_what_was_cut_is_no_better() {
+    let directory = tempfile::tempdir().unwrap();
+    let [cut, part, again] = ["cut.json", "part.json.gz", "again.json"].map(|name| directory.path().join(name));
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(fs::File::open(root().join(trace("bad"))).unwrap()), &mut text)
+        .unwrap();
+    // Two events are damaged as well.
+    let text = text[..text.len() / 3].replacen(r#""ph": "X", "cat": "cpu_op""#, r#""ph": X", "cat": "cpu_op""#, 2);
+    fs::write(&cut, text).unwrap();
+    let [cut_path, part_path, again_path] = [&cut, &part, &again].map(|path| path.to_str().unwrap());
+    let whole = losses(cut_path);
+    assert!(whole.0 == "partial" && whole.1.iter().any(|(code, _)| code == "truncated") && whole.1.len() > 1, "{whole:?}");
+    let kept = |(grade, mut codes): (Value, Vec<(String, u64)>)| {
+        codes.retain(|(code, _)| code != "launch_without_activity");
+        (grade, codes)
+    };
+    assert_eq!(slice(cut_path, &["--time=0..2ms"], &part).code, Some(0));
+    assert_eq!(kept(losses(part_path)), kept(whole.clone()));
+    assert_eq!(slice(part_path, &[], &again).code, Some(0));
+    assert_eq!(kept(losses(again_path)), kept(whole));
+    assert_eq!(losses(&trace("qwen3_eager")).1, []);
+}
+
+#[test]
+fn losses_that_nobody_knows_are_not_believed() {
+    let with = |lost: &str| {
+        let document = edges().replacen('{', &format!(r#"{{"longpole":{{"lost":{lost}}},"#), 1);
+        let problems = import_bytes(document.as_bytes(), 2).unwrap().problems;
+        problems.iter().map(|problem| (problem.code.describe().0, problem.count)).collect::<Vec<_>>()
+    };
+    let known = with(
+        r#"{"truncated":1,"malformed_event":99999999999999999999,"truncated":7,"no_such":3,"cpu_bound":1,"launch_without_activity":5,"missing_time":"x"}"#,
+    );
+    assert_eq!(known, [("truncated", 1), ("malformed_event", 1), ("missing_time", 1)]);
+    assert_eq!(with(r#"{"malformed_event":18446744073709551615}"#), [("malformed_event", u64::from(u32::MAX))]);
+    for nothing in ["[]", "7", "{}", r#"["truncated"]"#, "null"] {
+        assert_eq!(with(nothing), [], "{nothing}");
+    }
+}
+
 #[test]
 fn a_slice_can_be_sliced_and_narrowed() {
     let directory = tempfile::tempdir().unwrap();
@@ -349,6 +400,59 @@ fn what_cannot_be_is_refused_before_anything_is_written() {
     assert_eq!(run(&["slice", ranks, "--rank", "1", "--range", "decode_step", "-o", output]).code, Some(0));
     let (whole, part) = (rows("kernels", ranks, &["--rank", "1", "--range", "decode_step"]), rows("kernels", output, &["--rank", "1"]));
     assert_eq!(whole, part);
+}
+
+#[cfg(unix)]
+#[test]
+fn standard_input_is_not_overwritten_either() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("x.json.gz");
+    fs::copy(root().join(trace("bad")), &file).unwrap();
+    let before = fs::read(&file).unwrap();
+    let read_from = |output: &Path| {
+        let args = ["slice", "-", "-o", output.to_str().unwrap()];
+        command(&args).stdin(fs::File::open(&file).unwrap()).output().unwrap()
+    };
+    let refused = read_from(&file);
+    assert!(refused.status.code() == Some(2) && String::from_utf8_lossy(&refused.stderr).contains("is the input"), "{refused:?}");
+    assert!(fs::read(&file).unwrap() == before);
+    let other = directory.path().join("y.json.gz");
+    assert_eq!((read_from(&other).status.code(), read_from(&other).status.code()), (Some(0), Some(0)), "another file is replaced");
+}
+
+#[cfg(unix)]
+#[test]
+fn names_that_are_none_or_no_text() {
+    use std::os::unix::ffi::OsStrExt as _;
+    refused(&["slice", &trace("bad"), "-o", ""], "--output is empty");
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9.json"));
+    let made = command(&["slice", &trace("bad"), "-o"]).arg(&file).output().unwrap();
+    let said = String::from_utf8(made.stderr).unwrap();
+    assert!(made.status.code() == Some(0) && said.contains("caf\u{fffd}.json: "), "{said}");
+    assert!(file.is_file());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_leaves_nothing_behind() {
+    use std::os::unix::process::ExitStatusExt as _;
+    for (signal, number) in [("INT", 2), ("TERM", 15)] {
+        let directory = tempfile::tempdir().unwrap();
+        let entries = || fs::read_dir(directory.path()).unwrap().count();
+        let output = directory.path().join("out.json.gz");
+        let args = ["slice", &trace("qwen3_eager"), "-o", output.to_str().unwrap()];
+        let mut child = command(&args).stderr(std::process::Stdio::null()).spawn().unwrap();
+        while entries() == 0 && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(std::time::Duration::from_micros(200));
+        }
+        // The file is there some moments before it is guarded.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        let kill = format!("kill -{signal} {}", child.id());
+        assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        assert_eq!(child.wait().unwrap().signal(), Some(number), "it ends as it would without a guard");
+        assert_eq!(entries(), 0, "{signal}");
+    }
 }
 
 #[cfg(target_os = "linux")]

@@ -139,7 +139,7 @@ proptest! {
             Err(other) => panic!("{other:?}"),
         };
         let mut text = Vec::new();
-        part.write(&mut text, ChromeOrigin { writer: "test", source: "made", part: "some" }).unwrap();
+        part.write(&mut text, ChromeOrigin { writer: "test", source: "made", part: "some", lost: &[] }).unwrap();
         let copy = import_bytes(&text, 1);
         // Events of one instant alone are taken for events whose time was never set.
         prop_assume!(!copy.as_ref().is_err_and(|error| error.to_string().contains("start at the same time")));
