@@ -50,7 +50,8 @@ pub(super) fn parse(text: &[u8]) -> Parsed<'_> {
     let Some(end) = end.filter(|end| is_torch(&text[*end..])) else { return Parsed { name: text, is_operator: false, sizes: None } };
     let name = &text[..end];
     let sizes = find(", sizes = [").and_then(|at| brackets(&text[at + ", sizes = ".len()..]));
-    Parsed { name, is_operator: is_operator(name), sizes }
+    // Only operators and functions of autograd have a sequence number.
+    Parsed { name, is_operator: text[end..].starts_with(b", seq = ") || is_operator(name), sizes }
 }
 
 /// Whether the rest of a text is made of PyTorch's parts; others may write `, seq = ` too, but not all like this.
@@ -68,12 +69,13 @@ fn is_torch(rest: &[u8]) -> bool {
     rest.is_empty() || rest.starts_with(b", sizes = [") || rest.starts_with(b", input_op_ids = [")
 }
 
-/// Operators have a namespace (`aten::mm`) or are a step of autograd (`AddmmBackward0`). Other names are ranges of the user's or of
-/// libraries, which PyTorch writes the same way.
+/// Operators have a namespace (`aten::mm`), are a step of autograd (`AddmmBackward0`) or one of few others. Other names are ranges of the
+/// user's or of libraries, which PyTorch writes the same way.
 fn is_operator(name: &[u8]) -> bool {
+    const OTHERS: [&[u8]; 3] = [b"detach", b"detach_", b"record_param_comms"];
     let has = |needle: &[u8]| memchr::memmem::find(name, needle).is_some();
     let trimmed = &name[..name.len() - name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count()];
-    (has(b"::") && !has(b" ")) || trimmed.ends_with(b"Backward") || name.starts_with(b"autograd::engine::")
+    (has(b"::") && !has(b" ")) || trimmed.ends_with(b"Backward") || name.starts_with(b"autograd::engine::") || OTHERS.contains(&name)
 }
 
 /// A bracketed list at the beginning of a text, brackets included.
@@ -107,7 +109,10 @@ mod tests {
         assert_eq!(name("aten::to, op_id = 317177"), ("aten::to", true, None));
         assert_eq!(name("aten::mm, seq = 12, op_id = 3, sizes = [[2, 3], [3]]"), ("aten::mm", true, Some(13)));
         assert_eq!(name("AddmmBackward0, seq = 12, op_id = 3"), ("AddmmBackward0", true, None));
-        assert_eq!(name("AllToAll4D, seq = 45440, op_id = 990760"), ("AllToAll4D", false, None));
+        assert_eq!(name("AllToAll4D, seq = 45440, op_id = 990760"), ("AllToAll4D", true, None));
+        assert_eq!(name("detach_, op_id = 7"), ("detach_", true, None));
+        assert_eq!(name("FSDP::pre_forward (blocks.3), op_id = 7"), ("FSDP::pre_forward (blocks.3)", false, None));
+        assert_eq!(name("decode, op_id = 7"), ("decode", false, None));
         assert_eq!(name("decode, seq = many"), ("decode, seq = many", false, None));
         assert_eq!(name("step 3"), ("step 3", false, None));
         assert_eq!(name("a, sizes = [[1]"), ("a", false, None));

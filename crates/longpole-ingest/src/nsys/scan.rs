@@ -209,9 +209,13 @@ impl<'d> Scan<'d> {
                 Err((error, read)) => {
                     self.note(&error, problems);
                     // After rows that could be read, the next one is damaged; after none, all of the page may be.
-                    let behind = read.unwrap_or(from);
-                    step = if read.is_some() { 1 } else { step * 2 };
-                    let next = behind.saturating_add(step);
+                    let next = if let Some(read) = read {
+                        step = 1;
+                        read.saturating_add(2)
+                    } else {
+                        step *= 2;
+                        from.saturating_add(step / 2)
+                    };
                     if next > to || next <= from {
                         return;
                     }
