@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use longpole_trace::{EventWindow, Ns, ProblemCode, Problems, RankInfo, Trace, TraceBuilder};
+use longpole_trace::{EventWindow, Ns, ProblemCode, Problems, RankInfo, Recorder, Trace, TraceBuilder};
 
 use crate::error::ImportError;
 use crate::formats::{FORMATS, Reading, Report, Source};
 use crate::kineto::{Counting, FileFacts, FileSource};
 use crate::neighbours::{binary_neighbour, json_neighbour};
 use crate::nsys::export;
-use crate::rank_files::{is_trace_name, rank_in_name, trace_files};
+use crate::rank_files::{is_export_name, is_trace_name, rank_in_name, trace_files};
 
 /// An input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,7 +172,7 @@ impl<'p> Importer<'p> {
         let bytes: u64 = files.iter().filter_map(|f| f.metadata().ok()).map(|m| m.len()).sum();
         self.total = Some(self.done_before + bytes).max(self.total);
         if files.is_empty() {
-            self.found = Some(("a directory with no .json, .json.gz or .json.zst file".to_owned(), HINT));
+            self.found = Some(("a directory with no .json, .json.gz, .json.zst or .sqlite file".to_owned(), HINT));
         }
         for file in files {
             let label = file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -259,7 +259,7 @@ impl<'p> Importer<'p> {
                 Err(error) => return Err(error),
             };
             let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-            if !entry.header().entry_type().is_file() || !is_trace_name(&name) {
+            if !entry.header().entry_type().is_file() || !(is_trace_name(&name) || is_export_name(&name)) {
                 continue;
             }
             members += 1;
@@ -273,7 +273,7 @@ impl<'p> Importer<'p> {
             }
         }
         if members == 0 {
-            let found = if entries == 0 { "an empty archive" } else { "an archive with no .json, .json.gz or .json.zst member" };
+            let found = if entries == 0 { "an empty archive" } else { "an archive with no .json, .json.gz, .json.zst or .sqlite member" };
             self.found = Some((found.to_owned(), HINT));
         }
         Ok(())
@@ -348,6 +348,7 @@ impl<'p> Importer<'p> {
         // What a cut file has none of may have stood behind the cut: device events come last.
         let is_cut = problems.get(ProblemCode::Truncated).is_some();
         let is_nsys = self.format == "nsys";
+        trace.recorder = if is_nsys { Recorder::NsightSystems } else { Recorder::Torch };
         if trace.host_ops.is_empty() && !is_cut {
             problems.add(ProblemCode::NoOperators, None, || None);
             if is_nsys {

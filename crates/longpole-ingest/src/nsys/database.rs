@@ -60,7 +60,8 @@ impl Database {
         Ok(database)
     }
 
-    fn connect(&self) -> rusqlite::Result<Connection> {
+    /// A connection that has read nothing yet.
+    pub(super) fn connect(&self) -> rusqlite::Result<Connection> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.uri, flags)?;
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE)?;
@@ -77,7 +78,9 @@ impl Database {
     /// A connection for one thread, to be given back.
     pub(super) fn lend(&self) -> rusqlite::Result<Connection> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        idle.map_or_else(|| self.connect(), Ok)
+        let connection = idle.map_or_else(|| self.connect(), Ok)?;
+        forget(&connection)?;
+        Ok(connection)
     }
 
     pub(super) fn give_back(&self, connection: Connection) {
@@ -103,6 +106,12 @@ impl Database {
         self.give_back(connection);
         found
     }
+}
+
+/// Drops all pages that a connection holds. SQLite checks a page when it first reads it, so what it makes of damage depends on what it holds;
+/// and that must not depend on which thread read what before.
+pub(super) fn forget(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch("PRAGMA shrink_memory")
 }
 
 /// Tables whose names say that they hold environments. They are not even listed: secrets are in them.

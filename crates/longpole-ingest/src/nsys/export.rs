@@ -10,7 +10,7 @@ use tempfile::TempDir;
 /// First bytes of a report.
 const MAGIC: &[u8] = b"NVIDIA T";
 /// An export of a gigabyte takes a minute or two.
-const LIMIT: Duration = Duration::from_secs(600);
+const LIMIT: Duration = Duration::from_mins(10);
 /// How often it is looked whether it has ended.
 const PAUSE: Duration = Duration::from_millis(20);
 

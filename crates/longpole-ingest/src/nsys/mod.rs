@@ -204,17 +204,19 @@ fn read_tables(database: &Database, threads: usize, merger: &mut Merger<'_, '_>,
     merger.problems.extend(problems);
 }
 
+/// Process, domain, and its name as a text or a number.
+type DomainRow = (i64, i64, Option<Vec<u8>>, Option<i64>);
+
 /// Names of NVTX domains.
 fn read_domains(database: &Database, threads: usize, merger: &mut Merger<'_, '_>) {
     let Some(table) = database.table(tables::RANGES).filter(|table| table.has("eventType") && table.has("domainId")) else { return };
-    type Found = Vec<(i64, i64, Option<Vec<u8>>, Option<i64>)>;
-    let make = |found: &mut Found, values: &mut Values<'_, '_>| {
+    let make = |found: &mut Vec<DomainRow>, values: &mut Values<'_, '_>| {
         let text = values.text(2).filter(|text| !text.is_empty()).map(<[u8]>::to_vec);
         found.push((process_of(values.int(0).unwrap_or(0)), values.int(1).unwrap_or(0), text, values.int(3)));
     };
     let mut problems = Problems::default();
     let scan = Scan::new(database, table, &["globalTid", "domainId", "text", "textId"], Some("\"eventType\" = 75"));
-    scan.run(threads, &mut problems, make, |found: &mut Found| {
+    scan.run(threads, &mut problems, make, |found: &mut Vec<DomainRow>| {
         for (process, domain, text, id) in found.drain(..) {
             let strings = &mut merger.builder.trace_mut().strings;
             let name = match (text, id) {

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use foldhash::fast::FixedState;
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use longpole_trace::{ProblemCode, Problems, StrId, Strings};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Statement};
 
 use super::database::{Database, quoted};
 use super::rows::Name;
-use super::scan::Scan;
+use super::scan::{Scan, Values};
 use super::tables;
 
 /// Texts by number.
@@ -33,22 +33,16 @@ impl<'c> Names<'c> {
                 let sql = format!("SELECT value FROM {} WHERE {} = ?1", quoted(&table.name), quoted(key));
                 lookup = connection.and_then(|connection| connection.prepare(&sql).ok());
             } else {
-                let mut bad = HashSet::<i64, FixedState>::default();
-                let mut found: Vec<(i64, Option<Vec<u8>>)> = Vec::new();
-                let make = |found: &mut Vec<(i64, Option<Vec<u8>>)>, values: &mut super::scan::Values<'_, '_>| {
+                let mut found: Vec<(i64, Vec<u8>)> = Vec::new();
+                let make = |found: &mut Vec<(i64, Vec<u8>)>, values: &mut Values<'_, '_>| {
                     if let Some(id) = values.int(0) {
-                        found.push((id, values.text(1).map(<[u8]>::to_vec)));
+                        found.extend(values.text(1).map(|text| (id, text.to_vec())));
                     }
                 };
-                let mut keep = |rows: &mut Vec<(i64, Option<Vec<u8>>)>| found.append(rows);
-                Scan::new(database, table, &["id", "value"], None).run(1, problems, make, &mut keep);
+                Scan::new(database, table, &["id", "value"], None).run(1, problems, make, |rows| found.append(rows));
                 for (id, text) in found {
                     // The first of a number counts.
-                    if !texts.contains_key(&id) && bad.insert(id) {
-                        if let Some(text) = text {
-                            texts.insert(id, intern(strings, &text, problems));
-                        }
-                    }
+                    texts.entry(id).or_insert_with(|| intern(strings, &text, problems));
                 }
             }
         }

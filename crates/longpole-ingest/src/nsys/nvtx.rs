@@ -104,7 +104,7 @@ mod tests {
     fn texts_of_pytorch_are_operators_without_their_numbers() {
         let name = |text: &'static str| {
             let found = parse(text.as_bytes());
-            (std::str::from_utf8(found.name).unwrap_or_default(), found.is_operator, found.sizes.map(|sizes| sizes.len()))
+            (std::str::from_utf8(found.name).unwrap_or_default(), found.is_operator, found.sizes.map(<[u8]>::len))
         };
         assert_eq!(name("aten::to, op_id = 317177"), ("aten::to", true, None));
         assert_eq!(name("aten::mm, seq = 12, op_id = 3, sizes = [[2, 3], [3]]"), ("aten::mm", true, Some(13)));

@@ -187,13 +187,11 @@ impl Rows {
     #[inline]
     fn times(values: &mut Values<'_, '_>) -> Option<(Ns, Ns)> {
         let (start, end) = (time(values, 0), time(values, 1));
-        match start.zip(end) {
-            Some((start, end)) => length(start, end, values.problems()).map(|dur| (start, dur)),
-            None => {
-                values.problems().add(ProblemCode::MissingTime, None, || None);
-                None
-            }
-        }
+        let Some((start, end)) = start.zip(end) else {
+            values.problems().add(ProblemCode::MissingTime, None, || None);
+            return None;
+        };
+        length(start, end, values.problems()).map(|dur| (start, dur))
     }
 
     /// Device work; what the columns behind the common ones say is left to the caller.

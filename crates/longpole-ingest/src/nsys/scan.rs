@@ -10,7 +10,7 @@ use longpole_trace::{ProblemCode, Problems};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, Row};
 
-use super::database::{Database, Table, quoted};
+use super::database::{Database, Table, forget, quoted};
 
 /// Rows of a stretch, where row numbers have no holes.
 const ROWS: u64 = 32 * 1024;
@@ -129,9 +129,9 @@ impl<'d> Scan<'d> {
         if threads < 2 {
             let mut buffer = B::default();
             match self.database.lend() {
-                Ok(connection) => {
+                Ok(mut connection) => {
                     for stretch in 0..self.stretches {
-                        self.read(&connection, stretch, &mut buffer, problems, &make);
+                        self.read(&mut connection, stretch, &mut buffer, problems, &make);
                         take(&mut buffer);
                     }
                     self.database.give_back(connection);
@@ -151,14 +151,14 @@ impl<'d> Scan<'d> {
             for _ in 0..threads {
                 let (full, free, next, make) = (full_in.clone(), free_out.clone(), &next, &make);
                 scope.spawn(move || {
-                    let connection = self.database.lend();
+                    let mut connection = self.database.lend();
                     while let Ok(mut buffer) = free.recv() {
                         let stretch = next.fetch_add(1, Ordering::Relaxed);
                         if stretch >= self.stretches {
                             break;
                         }
                         let mut problems = Problems::default();
-                        match &connection {
+                        match &mut connection {
                             Ok(connection) => self.read(connection, stretch, &mut buffer, &mut problems, make),
                             Err(error) => self.note(error, &mut problems),
                         }
@@ -185,24 +185,51 @@ impl<'d> Scan<'d> {
         });
     }
 
-    /// Reads one stretch as far as it can be read.
-    fn read<B>(
+    /// Reads one stretch as far as it can be read, whatever the connection read before. A damaged one is read again on a new connection.
+    fn read<B: Default>(
         &self,
-        connection: &Connection,
+        connection: &mut Connection,
         stretch: u64,
         buffer: &mut B,
         problems: &mut Problems,
         make: &impl Fn(&mut B, &mut Values<'_, '_>),
     ) {
-        let Some((first, last)) = self.bounds else {
+        let range = self.bounds.map(|(first, last)| {
+            let from = first.saturating_add_unsigned(stretch.saturating_mul(self.width));
+            (from, from.saturating_add_unsigned(self.width - 1).min(last))
+        });
+        let mut found = Problems::default();
+        let is_fresh = forget(connection).is_ok();
+        if is_fresh && self.rows(connection, range, buffer, &mut found, make).is_ok() && found.get(ProblemCode::DamagedPages).is_none() {
+            problems.extend(found);
+            return;
+        }
+        *buffer = B::default();
+        match (self.database.connect(), self.database.connect()) {
+            (Ok(first), Ok(second)) => {
+                self.read_damaged(&first, range, buffer, problems, make);
+                *connection = second;
+            }
+            (Err(error), _) | (_, Err(error)) => self.note(&error, problems),
+        }
+    }
+
+    /// Reads what can be read of a stretch with damage in it.
+    fn read_damaged<B>(
+        &self,
+        connection: &Connection,
+        range: Option<(i64, i64)>,
+        buffer: &mut B,
+        problems: &mut Problems,
+        make: &impl Fn(&mut B, &mut Values<'_, '_>),
+    ) {
+        let Some((mut from, to)) = range else {
             if let Err((error, _)) = self.rows(connection, None, buffer, problems, make) {
                 self.note(&error, problems);
             }
             return;
         };
-        let from = first.saturating_add_unsigned(stretch.saturating_mul(self.width));
-        let to = from.saturating_add_unsigned(self.width - 1).min(last);
-        let (mut from, mut step) = (from, 1);
+        let mut step = 1;
         for _ in 0..MAX_DAMAGE {
             match self.rows(connection, Some((from, to)), buffer, problems, make) {
                 Ok(()) => return,

@@ -261,7 +261,7 @@ impl Export {
     pub(crate) fn kernel(&self, process: i64, device: i64, name: &str, correlation: i64, [start, end]: [i64; 2]) {
         let short = int(self.text(name.split('<').next().unwrap_or(name)));
         let name = int(self.text(name));
-        let mut row = self.place(process, device, correlation, [start, end]).to_vec();
+        let mut row = Self::place(process, device, correlation, [start, end]).to_vec();
         row.extend([("demangledName", name), ("shortName", short), ("gridX", int(64)), ("gridY", int(2)), ("gridZ", int(1))]);
         row.extend([("blockX", int(128)), ("blockY", int(1)), ("blockZ", int(1)), ("registersPerThread", int(40))]);
         row.extend([("staticSharedMemory", int(1024)), ("dynamicSharedMemory", int(512)), ("graphId", int(0))]);
@@ -269,7 +269,7 @@ impl Export {
     }
 
     /// Columns that all device work has.
-    pub(crate) fn place(&self, process: i64, device: i64, correlation: i64, [start, end]: [i64; 2]) -> [(&'static str, Value); 7] {
+    pub(crate) fn place(process: i64, device: i64, correlation: i64, [start, end]: [i64; 2]) -> [(&'static str, Value); 7] {
         let process = int(process & !0xFF_FFFF);
         let (device, stream) = (int(device), int(7));
         [
@@ -345,11 +345,11 @@ pub(crate) fn decode(export: &Export, thread: i64, device: i64, base: i64, first
         }
         export.registered_range(thread, "layer", 0, [began + 5, host - 50]);
         export.call(thread, "cudaMemcpyAsync_v3020", number, [host, host + 5]);
-        let mut row = export.place(thread, device, number, [host + 10, host + 25]).to_vec();
+        let mut row = Export::place(thread, device, number, [host + 10, host + 25]).to_vec();
         row.extend([("bytes", int(4096)), ("copyKind", int(1)), ("srcKind", int(0)), ("dstKind", int(2))]);
         export.add("CUPTI_ACTIVITY_KIND_MEMCPY", &row);
         export.call(thread, "cudaMemsetAsync_v3020", number + 1, [host + 30, host + 35]);
-        let mut row = export.place(thread, device, number + 1, [host + 40, host + 45]).to_vec();
+        let mut row = Export::place(thread, device, number + 1, [host + 40, host + 45]).to_vec();
         row.extend([("bytes", int(256)), ("value", int(0)), ("memKind", int(2))]);
         export.add("CUPTI_ACTIVITY_KIND_MEMSET", &row);
         number += 2;

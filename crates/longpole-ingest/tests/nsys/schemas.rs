@@ -80,7 +80,7 @@ fn graphs_recorded_as_a_whole_are_said_loudly() {
     let file = made(NEW, |export| {
         let own = thread(40, 40);
         export.call(own, "cudaGraphLaunch_v10000", 9, [100, 120]);
-        let mut row = export.place(own, 0, 9, [130, 990]).to_vec();
+        let mut row = Export::place(own, 0, 9, [130, 990]).to_vec();
         row.extend([("graphId", int(3)), ("graphExecId", int(4))]);
         export.add("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", &row);
     });
@@ -140,7 +140,7 @@ fn ranges_of_every_kind() {
         ranges(&got.trace),
         ["NCCL:ncclAllReduce 60+10", "mark 80+0", "request 5+90", "(text 1 is missing) 5+1", "caf\u{FFFD} 7+1", "never closed 50+675"]
     );
-    assert_eq!(counts(&got.problems), [("missing_name", 1), ("unclosed_range", 1), ("operators_from_ranges", 1), ("bad_utf8", 1)]);
+    assert_eq!(counts(&got.problems), [("bad_utf8", 1), ("missing_name", 1), ("unclosed_range", 1), ("operators_from_ranges", 1)]);
     let ops = &got.trace.host_ops;
     let texts = [Some(ops.name[0]), ops.shapes(0)].map(|id| id.map(|id| got.trace.strings.get(id)));
     assert_eq!((ops.len(), texts), (1, [Some("aten::mm"), Some("[[2, 3], [3]]")]));
@@ -161,7 +161,7 @@ fn what_else_an_export_says() {
         let record =
             [("streamId", int(7)), ("correlationId", int(2)), ("globalPid", int(process)), ("eventId", int(3)), ("eventSyncId", int(11))];
         export.add("CUPTI_ACTIVITY_KIND_CUDA_EVENT", &record);
-        let mut row = export.place(own, 0, 90, [1_100, 1_105]).to_vec();
+        let mut row = Export::place(own, 0, 90, [1_100, 1_105]).to_vec();
         row.extend([("syncType", int(2)), ("eventId", int(3)), ("eventSyncId", int(11))]);
         export.add("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", &row);
         // Secrets stand here, and in old exports bytes that are no text.

@@ -45,12 +45,17 @@ pub(crate) fn kernels(trace: &Trace) -> BTreeMap<String, Vec<i64>> {
     for row in (0..rows.len()).filter(|row| rows.kind[*row] == ActivityKind::Kernel) {
         found.entry(trace.strings.get(rows.name[row]).to_owned()).or_default().push(rows.dur[row].get());
     }
-    found.values_mut().for_each(|durations| durations.sort_unstable());
+    for durations in found.values_mut() {
+        durations.sort_unstable();
+    }
     found
 }
 
-/// For each activity: its name, its device, and name and process number of the call with its correlation number in its recording.
-pub(crate) fn launches(trace: &Trace) -> Vec<(String, i64, Vec<(String, i64)>)> {
+/// An activity's name and device, and name and process number of the calls with its correlation number in its recording.
+pub(crate) type Launch = (String, i64, Vec<(String, i64)>);
+
+/// All activities with their calls.
+pub(crate) fn launches(trace: &Trace) -> Vec<Launch> {
     let (rows, calls) = (&trace.activities, &trace.api_calls);
     let call_of = |row: usize| {
         let rank = trace.lane_rank(rows.lane[row]);
