@@ -39,8 +39,10 @@ pub(crate) struct Made {
     pub(crate) rows: u64,
 }
 
-const PROCESS: i64 = 1 << 48 | 4242 << 24;
-const THREAD: i64 = PROCESS | 4242;
+/// Global ids hold the machine, 24 bits of process number and 24 bits of thread number.
+const PID: i64 = 4242;
+const PROCESS: i64 = (1 << 48) + (PID << 24);
+const THREAD: i64 = PROCESS + PID;
 const COMPUTE: i64 = 7;
 const COPY: i64 = 14;
 /// Time from the start of the session to the first event.

@@ -13,6 +13,8 @@ use super::scan::{Scan, Values};
 use super::tables;
 use super::target::Target;
 
+/// More processes than this are no ranks; real machines have 16 GPUs.
+const MAX_RANKS: usize = 1024;
 /// Bits of a global id that number the thread.
 const THREAD_BITS: u32 = 24;
 const THREAD_MASK: i64 = (1 << THREAD_BITS) - 1;
@@ -60,7 +62,7 @@ pub(super) fn separate(database: &Database, target: &Target, threads: usize, pro
     }
     let mut processes: Vec<(i64, i64)> = main.into_iter().map(|(process, (_, gpu))| (gpu, process)).collect();
     processes.sort_unstable();
-    if processes.windows(2).any(|pair| pair[0].0 == pair[1].0) || processes.len() < 2 {
+    if processes.windows(2).any(|pair| pair[0].0 == pair[1].0) || !(2..=MAX_RANKS).contains(&processes.len()) {
         return Vec::new();
     }
     processes.into_iter().map(|(_, process)| process).collect()
