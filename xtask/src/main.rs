@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore reports to whoever typed it")]
 
 mod bench;
+mod gen_nsys;
 mod gen_trace;
 mod ncu_report;
 mod schema;
@@ -24,6 +25,8 @@ struct Cli {
 enum Command {
     /// Write a large realistic trace and its exact totals.
     GenTrace(gen_trace::Options),
+    /// Write a large realistic Nsight Systems export.
+    GenNsys(gen_nsys::Options),
     /// Write a large report by repeating the results of a recorded one.
     GenReport(ncu_report::GenOptions),
     /// Copy a report without the text of the source files packed into it.
@@ -53,6 +56,18 @@ fn main() -> Result<()> {
                 made.bytes as f64 / 1e6,
                 made.steps,
                 made.events,
+                started.elapsed().as_secs_f64()
+            );
+        }
+        Command::GenNsys(options) => {
+            let started = Instant::now();
+            let made = gen_nsys::generate(&options)?;
+            println!(
+                "{}: {:.1} MB, {} decode steps, {} rows, {:.1} s",
+                options.output.display(),
+                made.bytes as f64 / 1e6,
+                made.steps,
+                made.rows,
                 started.elapsed().as_secs_f64()
             );
         }

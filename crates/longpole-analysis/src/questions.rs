@@ -1,7 +1,7 @@
 //! The four narrow questions of a first pass, answered with numbers and the place to look. Where the trace cannot tell, the answer
 //! says so and what to record.
 
-use longpole_trace::{ActivityId, Interval, IntervalSet, Ns};
+use longpole_trace::{ActivityId, Interval, IntervalSet, Ns, Recorder};
 
 use crate::families::{Family, FamilyOfName};
 use crate::phrases::{counted, fine_percent, fraction, percent, percent_of, time};
@@ -179,7 +179,11 @@ fn host_and_gpu(facts: &Facts<'_, '_>) -> Answer {
         return no_device(facts);
     }
     if facts.tables.totals.host_ops == 0 && facts.tables.ranges.is_empty() {
-        return Answer::new(UNKNOWN, "cannot be known: no operators and no ranges were recorded (ProfilerActivity.CPU records them)");
+        let text = match facts.trace().recorder {
+            Recorder::Torch => "cannot be known: no operators and no ranges were recorded (ProfilerActivity.CPU records them)",
+            Recorder::NsightSystems => "cannot be known: no ranges were recorded (NVTX ranges, or emit_nvtx of PyTorch, would tell)",
+        };
+        return Answer::new(UNKNOWN, text);
     }
     let host = &facts.evidence.host_work;
     let rows = facts.tables.ranges.iter().zip(wrapping(facts.tables.ranges)).filter(|(_, wraps)| !wraps).map(|(row, _)| row);

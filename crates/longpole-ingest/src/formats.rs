@@ -1,16 +1,18 @@
 //! The registry of formats: how each is recognised and read, one line each.
 
 use std::io::{self, Read};
+use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
 use longpole_trace::TraceBuilder;
 
 use crate::kineto::{self, FileFacts, FileSource, StreamSource};
+use crate::nsys;
 
 /// What a format's reader is given.
 pub(crate) enum Source<'r> {
-    /// A plain file.
-    File(FileSource),
+    /// A plain file, and where it is.
+    File(FileSource, &'r Path),
     /// Anything else, decompressed; the counter tells how far the underlying file was read.
     Stream(&'r mut dyn Read, &'r AtomicU64),
 }
@@ -38,7 +40,10 @@ pub(crate) struct Reading {
 }
 
 /// Every format that is read.
-pub(crate) const FORMATS: &[Format] = &[Format { name: "kineto", sniff: looks_like_json, read: read_kineto }];
+pub(crate) const FORMATS: &[Format] = &[
+    Format { name: "kineto", sniff: looks_like_json, read: read_kineto },
+    Format { name: "nsys", sniff: nsys::looks_like_sqlite, read: read_nsys },
+];
 
 /// A JSON document begins with a bracket, after white space and perhaps a byte order mark.
 fn looks_like_json(head: &[u8]) -> bool {
@@ -54,7 +59,7 @@ fn read_kineto(
     report: Report<'_>,
 ) -> io::Result<Vec<FileFacts>> {
     match source {
-        Source::File(file) => kineto::read(&file, reading, builder, rank, report),
+        Source::File(file, _) => kineto::read(&file, reading, builder, rank, report),
         Source::Stream(input, consumed) => {
             let (source, pump) = StreamSource::new(reading.threads + 1);
             std::thread::scope(|scope| {
@@ -67,5 +72,18 @@ fn read_kineto(
                 }
             })
         }
+    }
+}
+
+fn read_nsys(
+    source: Source<'_>,
+    reading: Reading,
+    builder: &mut TraceBuilder,
+    rank: u32,
+    report: Report<'_>,
+) -> io::Result<Vec<FileFacts>> {
+    match source {
+        Source::File(_, path) => nsys::read(path, reading, builder, rank, report),
+        Source::Stream(input, consumed) => nsys::read_stream(input, consumed, reading, builder, rank, report),
     }
 }

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use longpole_trace::{EventWindow, Interval, Ns, Part, ProblemCode, Problems, RankInfo, Tid, Trace, TraceBuilder};
+use longpole_trace::{EventWindow, Interval, Ns, Part, ProblemCode, Problems, RankInfo, Recorder, Tid, Trace, TraceBuilder};
 
 use crate::error::ImportError;
 use crate::formats::{FORMATS, Reading, Report, Source};
 use crate::kineto::{Counting, FileFacts, FileSource};
 use crate::neighbours::{binary_neighbour, json_neighbour};
-use crate::rank_files::{is_trace_name, rank_in_name, trace_files};
+use crate::nsys::export;
+use crate::rank_files::{is_export_name, is_trace_name, rank_in_name, trace_files};
 
 /// An input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +51,9 @@ impl Input {
 pub trait Progress: Sync {
     /// `done` bytes of the input (compressed ones, if it is) are read, of `total` if that is known.
     fn bytes_read(&self, done: u64, total: Option<u64>);
+
+    /// Something that takes a while, or that the user may want to know, is done for the input.
+    fn note(&self, _what: &str) {}
 }
 
 /// How to import.
@@ -74,7 +78,7 @@ impl Default for ImportOptions<'_> {
 pub struct SourceInfo {
     /// The input, as the user named it.
     pub path: String,
-    /// Its format: `kineto`.
+    /// Its format: `kineto` or `nsys`.
     pub format: &'static str,
     /// Bytes of content, after decompression.
     pub bytes: u64,
@@ -92,7 +96,8 @@ pub struct Imported {
 }
 
 /// What every message about an unusable input says was expected.
-const EXPECTED: &str = "a PyTorch (Kineto) Chrome trace, i.e. JSON with `traceEvents`, plain, .gz, .zst or .tar.gz";
+const EXPECTED: &str =
+    "a PyTorch (Kineto) Chrome trace, i.e. JSON with `traceEvents`, plain, .gz, .zst or .tar.gz, or an Nsight Systems export (.sqlite)";
 pub(crate) const HINT: &str = "export one with `prof.export_chrome_trace(\"trace.json.gz\")`";
 
 /// Reads an input.
@@ -167,7 +172,7 @@ impl<'p> Importer<'p> {
         let bytes: u64 = files.iter().filter_map(|f| f.metadata().ok()).map(|m| m.len()).sum();
         self.total = Some(self.done_before + bytes).max(self.total);
         if files.is_empty() {
-            self.found = Some(("a directory with no .json, .json.gz or .json.zst file".to_owned(), HINT));
+            self.found = Some(("a directory with no .json, .json.gz, .json.zst or .sqlite file".to_owned(), HINT));
         }
         for file in files {
             let label = file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -187,7 +192,12 @@ impl<'p> Importer<'p> {
             let mut head = Vec::new();
             (&mut file).take(HEAD).read_to_end(&mut head)?;
             if compression(&head).is_none() && !is_tar(&head) && !is_zeros(&head) {
-                let source = Source::File(FileSource::new(file, len));
+                if export::is_report(&head) {
+                    let result = self.report(path, label);
+                    self.done_before += len;
+                    return result;
+                }
+                let source = Source::File(FileSource::new(file, len), path);
                 let result = self.recording(source, &head, label);
                 self.done_before += len;
                 return result;
@@ -199,6 +209,25 @@ impl<'p> Importer<'p> {
         }
         // A pipe or device: it has no length and is read once.
         self.stream(Box::new(file), label)
+    }
+
+    /// Reads a report that only Nsight Systems can: an export of it is made and read.
+    fn report(&mut self, path: &Path, label: &str) -> io::Result<()> {
+        if let Some(progress) = self.options.progress {
+            progress.note("exporting the Nsight Systems report with `nsys export`");
+        }
+        let exported = match export::export(path) {
+            Ok(exported) => exported,
+            Err(cause) => {
+                self.unusable(label, (format!("an Nsight Systems report, {cause}"), export::HINT));
+                return Ok(());
+            }
+        };
+        let mut file = File::open(&exported.path)?;
+        let len = file.metadata()?.len();
+        let mut head = Vec::new();
+        (&mut file).take(HEAD).read_to_end(&mut head)?;
+        self.recording(Source::File(FileSource::new(file, len), &exported.path), &head, label)
     }
 
     /// Reads a stream: decompresses it, opens it if it is an archive, or takes it as a recording.
@@ -230,7 +259,7 @@ impl<'p> Importer<'p> {
                 Err(error) => return Err(error),
             };
             let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-            if !entry.header().entry_type().is_file() || !is_trace_name(&name) {
+            if !entry.header().entry_type().is_file() || !(is_trace_name(&name) || is_export_name(&name)) {
                 continue;
             }
             members += 1;
@@ -244,7 +273,7 @@ impl<'p> Importer<'p> {
             }
         }
         if members == 0 {
-            let found = if entries == 0 { "an empty archive" } else { "an archive with no .json, .json.gz or .json.zst member" };
+            let found = if entries == 0 { "an empty archive" } else { "an archive with no .json, .json.gz, .json.zst or .sqlite member" };
             self.found = Some((found.to_owned(), HINT));
         }
         Ok(())
@@ -279,7 +308,10 @@ impl<'p> Importer<'p> {
         };
         if self.builder.marks() == marks {
             self.builder.trace_mut().ranks.truncate(rank as usize);
-            let found = documents.first().map_or_else(|| ("an empty file".to_owned(), HINT), |facts| describe_facts(facts, head));
+            let found = documents.first().map_or_else(
+                || ("an empty file".to_owned(), HINT),
+                |facts| facts.unusable.clone().unwrap_or_else(|| describe_facts(facts, head)),
+            );
             self.unusable(label, found);
             return Ok(());
         }
@@ -315,11 +347,21 @@ impl<'p> Importer<'p> {
         trace.recorded.stacks |= !trace.frames.is_empty();
         // What a cut file has none of may have stood behind the cut: device events come last.
         let is_cut = problems.get(ProblemCode::Truncated).is_some();
+        let is_nsys = self.format == "nsys";
+        trace.recorder = if is_nsys { Recorder::NsightSystems } else { Recorder::Torch };
         if trace.host_ops.is_empty() && !is_cut {
             problems.add(ProblemCode::NoOperators, None, || None);
+            if is_nsys {
+                let hint =
+                    "Nsight Systems sees no operators: run PyTorch under `torch.autograd.profiler.emit_nvtx()`, or go by NVTX ranges";
+                problems.note_hint(ProblemCode::NoOperators, hint);
+            }
         }
         if trace.activities.is_empty() && !is_cut {
             problems.add(ProblemCode::NoDeviceActivity, None, || None);
+            if is_nsys {
+                problems.note_hint(ProblemCode::NoDeviceActivity, "record with `nsys profile --trace=cuda,nvtx`");
+            }
         }
         Ok(Imported { trace, problems, source: SourceInfo { path: self.label, format: self.format, bytes } })
     }

@@ -6,12 +6,14 @@
 //!
 //! To add a format: one folder beside `kineto`, one line in `formats`.
 
+mod days;
 mod error;
 mod formats;
 mod input;
 mod json;
 mod kineto;
 mod neighbours;
+mod nsys;
 mod rank_files;
 
 pub use error::ImportError;

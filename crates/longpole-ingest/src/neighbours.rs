@@ -3,20 +3,17 @@
 use longpole_trace::ProblemCode;
 
 use crate::kineto::FileFacts;
+use crate::nsys::export;
 
 /// What it is, and what to do with it.
 type Neighbour = (&'static str, &'static str);
 
 const EXPORT: &str = "export a PyTorch trace with `prof.export_chrome_trace(\"trace.json.gz\")`";
-const NSYS: Neighbour = ("an Nsight Systems report", "look at it with `nsys stats FILE`");
+const NSYS: Neighbour = ("an Nsight Systems report", export::HINT);
 const NCU: Neighbour = ("an Nsight Compute report", "read it with `longpole ncu FILE`");
 
 /// First bytes of binary and text files.
 const MAGICS: &[(&[u8], Neighbour)] = &[
-    (
-        b"SQLite format 3\0",
-        ("an SQLite database (an Nsight Systems or nvprof export?)", "look at an Nsight Systems export with `nsys stats FILE`"),
-    ),
     (b"NVR\0", NCU),
     (b"==PROF==", ("the text output of Nsight Compute", "profile with `ncu -o report` and read that with `longpole ncu FILE`")),
     (b"\"ID\",\"Process ID\"", ("a CSV export of Nsight Compute", "read it with `longpole ncu FILE`")),
@@ -43,7 +40,7 @@ pub(crate) fn binary_neighbour(head: &[u8]) -> Option<Neighbour> {
     if head.first() == Some(&0x0a) && (has(b"/host:") || has(b"/device:") || has(b"Task Environment")) {
         return Some(("an XLA profile (xplane.pb)", "look at it with XProf or TensorBoard; this version does not read JAX profiles"));
     }
-    if has(b"Nsight Systems") || has(b"NVIDIA Tegra Profiler") || has(b"QuadDCommon") {
+    if export::is_report(head) || has(b"Nsight Systems") || has(b"NVIDIA Tegra Profiler") || has(b"QuadDCommon") {
         return Some(NSYS);
     }
     None

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// Endings of files that may be traces.
 const ENDINGS: [&str; 3] = [".json", ".json.gz", ".json.zst"];
+/// Ending of files that are looked at where there is no trace.
+const EXPORT: &str = ".sqlite";
 
 /// True for names that may be traces (no hidden files).
 pub(crate) fn is_trace_name(name: &str) -> bool {
@@ -13,15 +15,25 @@ pub(crate) fn is_trace_name(name: &str) -> bool {
     !base.starts_with('.') && ENDINGS.iter().any(|ending| base.to_ascii_lowercase().ends_with(ending))
 }
 
-/// The trace files of a directory, by rank where their names tell it, then by name.
+/// True for names that may be Nsight Systems exports.
+pub(crate) fn is_export_name(name: &str) -> bool {
+    let base = name.rsplit('/').next().unwrap_or(name);
+    !base.starts_with('.') && base.to_ascii_lowercase().ends_with(EXPORT)
+}
+
+/// The trace files of a directory, by rank where their names tell it, then by name; where there are none, the exports.
 pub(crate) fn trace_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
+    let (mut found, mut exports) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        if is_trace_name(&name) && fs::metadata(entry.path()).is_ok_and(|m| m.is_file()) {
-            found.push((rank_in_name(&name).unwrap_or(u32::MAX), name, entry.path()));
+        let list = if is_trace_name(&name) { &mut found } else { &mut exports };
+        if (is_trace_name(&name) || is_export_name(&name)) && fs::metadata(entry.path()).is_ok_and(|m| m.is_file()) {
+            list.push((rank_in_name(&name).unwrap_or(u32::MAX), name, entry.path()));
         }
+    }
+    if found.is_empty() {
+        found = exports;
     }
     found.sort();
     Ok(found.into_iter().map(|(_, _, path)| path).collect())
@@ -56,5 +68,6 @@ mod tests {
         assert!(is_trace_name("a/b/x.pt.trace.json.gz"));
         assert!(!is_trace_name("a/._x.json"));
         assert!(!is_trace_name("x.table.txt"));
+        assert!(is_export_name("a/run.sqlite") && !is_export_name("a/.run.sqlite"));
     }
 }

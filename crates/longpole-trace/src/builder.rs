@@ -6,7 +6,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use crate::collectives::{Collective, Collectives};
-use crate::entities::{Device, DeviceProperties, Lane, Part, Process, RankInfo, Recorded, Thread, Tid, Versions};
+use crate::entities::{Device, DeviceProperties, Lane, Part, Process, RankInfo, Recorded, Recorder, Thread, Tid, Versions};
 use crate::ids::{DetailId, DeviceId, GraphNodeId, LaneId, ProcessId, StrId, ThreadId};
 use crate::ns::Ns;
 use crate::strings::Strings;
@@ -70,6 +70,8 @@ pub struct Trace {
     pub versions: Versions,
     /// What the recorder was asked for.
     pub recorded: Recorded,
+    /// What made the recording; of several, the last.
+    pub recorder: Recorder,
     /// Operators.
     pub host_ops: HostOps,
     /// Runtime and driver calls.

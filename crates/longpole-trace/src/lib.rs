@@ -22,7 +22,7 @@ mod tables;
 
 pub use builder::{EventWindow, TableMarks, Trace, TraceBuilder};
 pub use collectives::{Collective, CollectivePlace, Collectives};
-pub use entities::{Device, DeviceProperties, Lane, Part, Process, RankInfo, Recorded, Thread, Tid, Versions};
+pub use entities::{Device, DeviceProperties, Lane, Part, Process, RankInfo, Recorded, Recorder, Thread, Tid, Versions};
 pub use ids::{ActivityId, ApiCallId, DetailId, DeviceId, GraphNodeId, HostOpId, LaneId, ProcessId, RangeId, StrId, ThreadId};
 pub use interval::{Interval, IntervalSet};
 pub use ns::Ns;

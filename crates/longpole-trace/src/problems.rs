@@ -137,6 +137,28 @@ problem_codes! {
     UnusableFile, "unusable_file", DataLoss, "a file of the set could not be read", "see its own message; the other files were analysed";
     /// Bytes that are not UTF-8 inside a string.
     BadUtf8, "bad_utf8", Notice, "names that are not UTF-8 were decoded with replacement characters", "nothing to do";
+    /// Pages of a database that could not be read.
+    DamagedPages, "damaged_pages", DataLoss, "parts of the database are damaged and were skipped; everything else was read",
+        "copy the file again, or export it again; until then totals are lower bounds";
+    /// A table that is no table.
+    NotATable, "not_a_table", DataLoss, "tables of the export are views or virtual tables, which are not run: they were not read",
+        "export the report again with `nsys export --type sqlite`";
+    /// A value of another type than its column.
+    UnexpectedValue, "unexpected_value", Notice, "values of another type than their column's, or longer than a mebibyte, were treated as missing",
+        "export the report again with `nsys export --type sqlite`";
+    /// Names whose text is not in the file.
+    MissingName, "missing_name", Notice, "names refer to texts that the file does not have", "export the report again with `nsys export --type sqlite`";
+    /// Device graphs recorded as a whole.
+    GraphLevelTrace, "graph_level_trace", DataLoss,
+        "CUDA graphs were recorded as one event a launch: the kernels inside them are not in the file, and each launch counts as one piece of work",
+        "record again with `nsys profile --cuda-graph-trace=node`";
+    /// Ranges that were never closed.
+    UnclosedRange, "unclosed_range", Notice, "ranges were never closed: they end with the trace", "close every range, or stop recording outside of them";
+    /// Operators that are ranges.
+    OperatorsFromRanges, "operators_from_ranges", Info,
+        "operators are the NVTX ranges that PyTorch's `emit_nvtx` wrote: what it did not announce is missing", "nothing to do";
+    /// Data of a recording that no analysis uses.
+    UnusedTables, "unused_tables", Info, "the recording holds data that no analysis uses", "nothing to do";
     /// The profiler's own bookkeeping took host time inside the window.
     ProfilerOverhead, "profiler_overhead", Info, "the profiler's own bookkeeping appears inside the window",
         "host times near it include it";

@@ -35,6 +35,7 @@ impl Trace {
             overheads,
             sync_events: _,
             collectives,
+            recorder: _,
             events_read: _,
         } = self;
         let in_place = |text: &mut String| {

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use longpole_ingest::Progress;
+
+use crate::exit::complain;
 use longpole_report::bytes;
 
 /// Reading that takes less shows nothing.
@@ -112,6 +114,28 @@ impl Progress for Bar {
         // Several threads report; the farthest counts.
         self.shared.done.fetch_max(done, Ordering::Relaxed);
         self.shared.total.store(total.unwrap_or(0), Ordering::Relaxed);
+    }
+}
+
+/// The bar, if there is one, and what is to be said beside it.
+pub(crate) struct Telling<'b> {
+    /// The bar.
+    pub(crate) bar: Option<&'b Bar>,
+    /// The user wants no notes.
+    pub(crate) quiet: bool,
+}
+
+impl Progress for Telling<'_> {
+    fn bytes_read(&self, done: u64, total: Option<u64>) {
+        if let Some(bar) = self.bar {
+            bar.bytes_read(done, total);
+        }
+    }
+
+    fn note(&self, what: &str) {
+        if !self.quiet {
+            complain(what);
+        }
     }
 }
 

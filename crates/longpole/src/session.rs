@@ -6,7 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use longpole_analysis::{Scope, ScopeSpec, TraceIndex};
-use longpole_ingest::{ImportOptions, Imported, Input, Progress, import};
+use longpole_ingest::{ImportOptions, Imported, Input, import};
 use longpole_report::{
     Block, Grade, Header, Source, Table, TextOptions, Trust, blocks_markdown, blocks_text, csv, markdown, markdown_header, redact,
     redact_problems, redact_string, redact_trace, text, text_header, text_trust, wire,
@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::args::{Common, Format, MOST_THREADS};
 use crate::exit::{Failure, complain};
 use crate::problems;
-use crate::progress::Bar;
+use crate::progress::{Bar, Telling};
 use crate::stats::Stopwatch;
 use crate::terminal;
 
@@ -334,7 +334,8 @@ fn read_input(input: &OsStr, more: &[OsString], quiet: bool, threads: usize, arg
         _ => Input::Files(std::iter::once(input).chain(more.iter().map(OsString::as_os_str)).map(PathBuf::from).collect()),
     };
     let bar = Bar::new(quiet);
-    let options = ImportOptions { threads, arguments, progress: bar.as_ref().map(|bar| bar as &dyn Progress) };
+    let telling = Telling { bar: bar.as_ref(), quiet };
+    let options = ImportOptions { threads, arguments, progress: Some(&telling) };
     let imported = import(&input, &options);
     if let Some(bar) = bar {
         bar.finish();

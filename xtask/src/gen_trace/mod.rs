@@ -6,8 +6,8 @@
 
 mod decoder;
 mod event;
-mod kernels;
-mod rng;
+pub(crate) mod kernels;
+pub(crate) mod rng;
 mod sim;
 
 use std::ffi::OsString;

@@ -1,6 +1,6 @@
 //! What the recording does not show. These come before any suspicion: nothing wins time here, only knowledge.
 
-use longpole_trace::Ns;
+use longpole_trace::{Ns, Recorder};
 
 use super::thresholds::{CAPTURE_SHARE, FEW_ACTIVITIES, LAUNCHES_TO_JUDGE, MISSING_SHARE, UNNAMED_CALLS};
 use super::{Facts, Found, SmellKind, Stage};
@@ -256,7 +256,12 @@ fn record_cpu(facts: &Facts<'_, '_>) -> Option<Found> {
             top.family.name(),
             percent(top.cuda_ns, facts.device_time)?
         ),
-        "record operators too (ProfilerActivity.CPU), then read who owns that kernel",
+        match facts.trace().recorder {
+            Recorder::Torch => "record operators too (ProfilerActivity.CPU), then read who owns that kernel",
+            Recorder::NsightSystems => {
+                "let PyTorch announce its operators (torch.autograd.profiler.emit_nvtx), then read who owns that kernel"
+            }
+        },
     );
     Some(found.fact("activities", activities(facts)).fact("top_kernel", top.name.as_str()).fact("top_kernel_ns", top.cuda_ns).leading(true))
 }

@@ -8,9 +8,9 @@ use longpole_trace::{
     MemoryEvent, Ns, ProblemCode, Problems, PythonFrame, Range, RankInfo, StrId, SyncEvent, TableMarks, ThreadId, Tid, TraceBuilder,
 };
 
-use super::days::{DAY, Days, Stretch};
 use super::local::{NewBytes, RawLane};
 use super::worker::Rows;
+use crate::days::{DAY, Days, Stretch};
 use crate::json::{canonical, unescape};
 
 /// Not translated yet.

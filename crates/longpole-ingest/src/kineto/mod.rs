@@ -8,7 +8,6 @@
 mod arguments;
 mod category;
 mod collective;
-mod days;
 mod envelope;
 mod event;
 mod local;

@@ -62,6 +62,8 @@ pub(crate) struct FileFacts {
     /// Bytes read, decompressed.
     pub(crate) bytes: u64,
     pub(crate) problems: Problems,
+    /// What the input is when nothing usable came out of it, and what to do, if the format knows.
+    pub(crate) unusable: Option<(String, &'static str)>,
 }
 
 /// Reads one input's events into `builder`, as its recording `rank`. An input is one document, or several one after the
@@ -434,6 +436,7 @@ impl<'b> Merging<'b> {
             window: self.merger.window,
             bytes: self.bytes - self.bytes_done,
             problems,
+            unusable: None,
         });
         self.bytes_done = self.bytes;
         self.has_events = false;

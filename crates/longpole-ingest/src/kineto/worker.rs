@@ -9,11 +9,11 @@ use longpole_trace::{
 use super::arguments::Args;
 use super::category::{Category, is_annotation_name};
 use super::collective;
-use super::days::{DAY, Days, Stretch};
 use super::envelope::{Envelope, Head, Tail};
 use super::event::{self, Event, Id};
 use super::local::{Locals, NewLocals, RawLane};
 use super::segment::event_after_damage;
+use crate::days::{DAY, Days, Stretch};
 use crate::json::{Cursor, Damage, Decimal, END, Tokens, unescape};
 
 /// Rows of one segment. Ids are the worker's own.

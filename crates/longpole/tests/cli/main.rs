@@ -13,6 +13,7 @@ mod hostile;
 mod importer;
 mod made_report;
 mod ncu;
+mod nsys;
 mod nvdisasm;
 mod parity;
 mod readme;

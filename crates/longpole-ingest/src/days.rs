@@ -8,27 +8,27 @@ use std::collections::BTreeMap;
 use longpole_trace::Ns;
 
 /// Nothing that a profiler records lasts longer, and nothing of one recording is further from all the rest.
-pub(super) const DAY: Ns = Ns(86_400_000_000_000);
+pub(crate) const DAY: Ns = Ns(86_400_000_000_000);
 
 /// Events that start near each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
-    pub(super) first_start: Ns,
-    pub(super) last_start: Ns,
-    pub(super) end: Ns,
-    pub(super) count: u64,
+pub(crate) struct Stretch {
+    pub(crate) first_start: Ns,
+    pub(crate) last_start: Ns,
+    pub(crate) end: Ns,
+    pub(crate) count: u64,
     /// Where in the input the first of them is.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
 }
 
 impl Stretch {
     /// Of one event.
-    pub(super) fn of(start: Ns, end: Ns, offset: u64) -> Self {
+    pub(crate) fn of(start: Ns, end: Ns, offset: u64) -> Self {
         Self { first_start: start, last_start: start, end, count: 1, offset }
     }
 
     /// Both as one.
-    pub(super) fn merged(self, other: Self) -> Self {
+    pub(crate) fn merged(self, other: Self) -> Self {
         Self {
             first_start: self.first_start.min(other.first_start),
             last_start: self.last_start.max(other.last_start),
@@ -39,14 +39,14 @@ impl Stretch {
     }
 
     /// Few beside `main`: at most a tenth, or one beside three and more.
-    pub(super) fn is_few_beside(&self, main: u64) -> bool {
+    pub(crate) fn is_few_beside(&self, main: u64) -> bool {
         self.count.saturating_mul(10) <= main || (self.count == 1 && main >= 3)
     }
 }
 
 /// Events by the day they start in. There are days for a hundred thousand at most, whatever the input.
 #[derive(Debug, Default)]
-pub(super) struct Days {
+pub(crate) struct Days {
     /// The day of the last event: when it begins, and what is new of it.
     recent: Option<(Ns, Stretch)>,
     /// By the time they begin.
@@ -54,14 +54,14 @@ pub(super) struct Days {
 }
 
 impl Days {
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.recent = None;
         self.days.clear();
     }
 
     /// Counts an event.
     #[inline]
-    pub(super) fn include(&mut self, start: Ns, end: Ns, offset: u64) {
+    pub(crate) fn include(&mut self, start: Ns, end: Ns, offset: u64) {
         match &mut self.recent {
             Some((day, stretch)) if (Ns::ZERO..DAY).contains(&(start - *day)) => *stretch = stretch.merged(Stretch::of(start, end, offset)),
             _ => self.begin(start, end, offset),
@@ -83,14 +83,14 @@ impl Days {
     }
 
     /// Adds all of `other`.
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         for (day, stretch) in other.days.iter().map(|(day, stretch)| (*day, *stretch)).chain(other.recent) {
             self.days.entry(day).and_modify(|known| *known = known.merged(stretch)).or_insert(stretch);
         }
     }
 
     /// All events, in stretches that lie more than a day apart.
-    pub(super) fn stretches(&mut self) -> Vec<Stretch> {
+    pub(crate) fn stretches(&mut self) -> Vec<Stretch> {
         self.flush();
         let mut found: Vec<Stretch> = Vec::new();
         for stretch in self.days.values() {
