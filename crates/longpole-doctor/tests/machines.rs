@@ -130,6 +130,7 @@ fn cpu_samples_in_a_container() {
     assert!(pod.contains("securityContext: {capabilities: {add: [\"PERFMON\"]}}") && !pod.contains("--cap-add"), "{pod}");
     assert_eq!(advice(&text("kubernetes_no_gpu")), None, "neither a GPU nor nsys");
     assert_eq!(advice(&text("no_gpu")), None, "neither a GPU nor nsys");
+    assert!(advice(&text("nouveau")).is_some(), "a GPU that waits for its driver");
 }
 
 #[test]

@@ -25,7 +25,8 @@ fn start_with_capability(facts: &Facts) -> Fix {
 pub(super) fn check(facts: &Facts) -> Finding {
     let (status, found, fix) = judge(facts);
     // Where neither a GPU nor nsys is, nobody is going to sample.
-    let is_of_use = facts.has_gpu() || facts.tools.nsys.best().is_some();
+    let has_gpu = facts.has_gpu() || facts.driver.devices_on_bus > 0 || facts.driver.version.is_some();
+    let is_of_use = has_gpu || facts.tools.nsys.best().is_some();
     (status, found, fix.filter(|_| is_of_use))
 }
 

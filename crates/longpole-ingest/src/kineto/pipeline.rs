@@ -18,6 +18,10 @@ const MAX_EVENT: usize = 64 << 20;
 /// Metadata after the events is read up to this many bytes.
 const MAX_TAIL: usize = 64 << 20;
 
+/// What to do about a loss that a slice was made with.
+const LOST_BEFORE: &str =
+    "it is the trace that this one was made of to which that happened: record it again, or read totals as lower bounds";
+
 /// A parsed segment on its way to the merging thread, with its bytes, which it may have to read again.
 #[derive(Debug, Default)]
 struct Parsed {
@@ -413,7 +417,11 @@ impl<'b> Merging<'b> {
         }
         problems.extend(envelope.problems);
         for (code, count) in envelope.lost.unwrap_or_default() {
-            problems.add_many(code, count, None, || Some("in the trace that this one was made of".to_owned()));
+            let is_new = problems.get(code).is_none();
+            problems.add_many(code, count, None, || None);
+            if is_new {
+                problems.note_hint(code, LOST_BEFORE);
+            }
         }
         // All of them, give or take a collision: see the format notes on traces of 2022 to 2024.
         let external_id_is_correlation = self.merger.ids_compared > 0 && self.merger.ids_equal * 100 >= self.merger.ids_compared * 99;

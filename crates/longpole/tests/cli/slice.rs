@@ -299,6 +299,7 @@ fn a_slice_of_what_was_cut_is_no_better() {
     assert_eq!(slice(part_path, &[], &again).code, Some(0));
     assert_eq!(kept(losses(again_path)), kept(whole));
     assert_eq!(losses(&trace("qwen3_eager")).1, []);
+    assert!(run(&["ops", part_path]).stdout.contains("the trace that this one was made of"));
 }
 
 #[test]
@@ -437,7 +438,8 @@ fn names_that_are_none_or_no_text() {
 #[test]
 fn a_signal_leaves_nothing_behind() {
     use std::os::unix::process::ExitStatusExt as _;
-    for (signal, number) in [("INT", 2), ("TERM", 15)] {
+    // Only TERM is never ignored by what runs tests in the background. On a busy machine it may come too late.
+    let was_ended = (0..20).any(|_| {
         let directory = tempfile::tempdir().unwrap();
         let entries = || fs::read_dir(directory.path()).unwrap().count();
         let output = directory.path().join("out.json.gz");
@@ -448,11 +450,17 @@ fn a_signal_leaves_nothing_behind() {
         }
         // The file is there some moments before it is guarded.
         std::thread::sleep(std::time::Duration::from_millis(20));
-        let kill = format!("kill -{signal} {}", child.id());
+        let kill = format!("kill -TERM {}", child.id());
         assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
-        assert_eq!(child.wait().unwrap().signal(), Some(number), "it ends as it would without a guard");
-        assert_eq!(entries(), 0, "{signal}");
-    }
+        let status = child.wait().unwrap();
+        if status.success() {
+            return false;
+        }
+        assert_eq!(status.signal(), Some(15), "it ends as it would without a guard");
+        assert_eq!((entries(), output.exists()), (0, false));
+        true
+    });
+    assert!(was_ended);
 }
 
 #[cfg(target_os = "linux")]
