@@ -47,7 +47,11 @@ fn edits_and_cuts_never_panic() {
         fs::write(&file.path, &bytes).unwrap();
         let results = [1, 3].map(|threads| try_read(&file.path, threads).map(|got| (kernels(&got.trace), counts(&got.problems))));
         match results {
-            [Ok(alone), Ok(together)] => {
+            [Ok(mut alone), Ok(mut together)] => {
+                // How often damage is met depends on where stretches begin, so on their number; what is read does not.
+                for (code, count) in alone.1.iter_mut().chain(&mut together.1) {
+                    *count = if *code == "damaged_pages" { 1 } else { *count };
+                }
                 assert_eq!(alone, together, "round {round}");
                 let read: usize = alone.0.values().map(Vec::len).sum();
                 // A row that is missing is never silent.

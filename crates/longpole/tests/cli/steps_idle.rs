@@ -171,7 +171,7 @@ fn ranks_are_read_from_a_directory_or_as_files() {
         document["source"]["path"] = Value::Null;
     }
     assert_eq!(as_directory, as_files);
-    assert_eq!(as_files["ranks"].as_array().map(Vec::len), Some(3));
+    assert_eq!(as_files["ranks"].as_array().map(Vec::len), Some(2));
     assert_eq!(as_files["includes_waiting"], false);
     let start = &as_files["start_ups"][0];
     assert!(start["skew_ns"].as_i64().is_some_and(|skew| skew > 500_000_000), "{start}");
