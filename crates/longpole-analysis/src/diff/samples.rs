@@ -9,7 +9,7 @@ use super::types::{DiffKind, DiffSide, StepFigure};
 use crate::families::FamilyOfName;
 use crate::idle::IdlePiece;
 use crate::index::Owner;
-use crate::steps::{Step, StepGroup};
+use crate::steps::{Step, StepGroup, own_times_of};
 
 /// Times of one thing in each step, and how often it occurred in all of them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -121,19 +121,10 @@ fn launcher_name(side: &DiffSide<'_, '_>, launcher: Launcher) -> String {
 
 /// Time that belongs to each activity of a step, as in its table: its own, less what started before it and still ran.
 fn own_times(trace: &Trace, step: &Step) -> Vec<Ns> {
-    let interval = |at: usize| {
+    own_times_of(step.activities.len(), |at| {
         let row = step.activities[at].index();
         Interval::new(trace.activities.start[row], trace.activities.dur[row])
-    };
-    let mut order: Vec<usize> = (0..step.activities.len()).collect();
-    order.sort_by_key(|&at| interval(at).start);
-    let (mut own, mut covered) = (vec![Ns::ZERO; order.len()], Ns::MIN);
-    for at in order {
-        let interval = interval(at);
-        own[at] = (interval.end - interval.start.max(covered)).max(Ns::ZERO);
-        covered = covered.max(interval.end);
-    }
-    own
+    })
 }
 
 /// Idle time of each cause in each step, the time to the next one included where that is of the same group.

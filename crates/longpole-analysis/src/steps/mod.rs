@@ -44,6 +44,7 @@ use group::{Raw, clusters};
 use repeats::Block;
 pub use roles::{BorrowedRoles, RoleDonor, borrow_roles, role_donors};
 use sequence::{Sequence, sequences};
+pub(crate) use table::own_times_of;
 pub use types::{
     Culprit, FoundBy, LayerKind, LayerStructure, LeftOut, Part, RoleSource, SlowStep, Step, StepGroup, StepLayer, StepNote, StepOptions,
     StepRow, StepTable, StripLayer, Why,

@@ -55,12 +55,15 @@ pub(super) struct Table<'a> {
 
 /// Time that belongs to each activity: its own, less what started before it and still ran. In the order given; the sum is the union.
 pub(super) fn own_times(trace: &Trace, program: &Program, positions: &[u32]) -> Vec<Ns> {
-    let activities = &trace.activities;
-    let interval = |at: usize| {
+    own_times_of(positions.len(), |at| {
         let row = program.sequence.activities[positions[at] as usize].index();
-        Interval::new(activities.start[row], activities.dur[row])
-    };
-    let mut own = vec![Ns::ZERO; positions.len()];
+        Interval::new(trace.activities.start[row], trace.activities.dur[row])
+    })
+}
+
+/// The same of any intervals.
+pub(crate) fn own_times_of(count: usize, interval: impl Fn(usize) -> Interval) -> Vec<Ns> {
+    let mut own = vec![Ns::ZERO; count];
     let mut covered = Ns::MIN;
     let mut add = |at: usize| {
         let interval = interval(at);
@@ -68,10 +71,10 @@ pub(super) fn own_times(trace: &Trace, program: &Program, positions: &[u32]) -> 
         own[at] = (interval.end - from).max(Ns::ZERO);
         covered = covered.max(interval.end);
     };
-    if (0..positions.len()).is_sorted_by_key(|at| interval(at).start) {
-        (0..positions.len()).for_each(&mut add);
+    if (0..count).is_sorted_by_key(|at| interval(at).start) {
+        (0..count).for_each(&mut add);
     } else {
-        let mut order: Vec<usize> = (0..positions.len()).collect();
+        let mut order: Vec<usize> = (0..count).collect();
         order.sort_by_key(|&at| interval(at).start);
         order.into_iter().for_each(&mut add);
     }

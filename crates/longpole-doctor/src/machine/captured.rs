@@ -198,13 +198,13 @@ impl Machine for Captured {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "# remark\n\n@env PATH=/opt/x/bin:/usr/bin\n@env EMPTY=\n@cwd /work\n@program /usr/bin/tool\n@program /opt/tool\n@link /usr/bin/t /usr/bin/tool\n@free / 5\n@free /tmp 7\n@locked /tmp/lock\n@file /etc/a\none\n# two\n@run tool -v\nfine\n@run /opt/tool -v\nother\n@run tool -x\npart\n@exit 3\n@stderr\nbad\n@run tool -z\n@hangs\n";
+    const TEXT: &str = "# remark\n\n@env PATH=/opt/x/bin:/usr/bin\n@env EMPTY=\n@cwd /srv\n@program /usr/bin/tool\n@program /opt/tool\n@link /usr/bin/t /usr/bin/tool\n@free / 5\n@free /tmp 7\n@locked /tmp/lock\n@file /etc/a\none\n# two\n@run tool -v\nfine\n@run /opt/tool -v\nother\n@run tool -x\npart\n@exit 3\n@stderr\nbad\n@run tool -z\n@hangs\n";
 
     #[test]
     fn a_machine_is_read_back() {
         let machine = Captured::parse(TEXT).unwrap();
         assert_eq!(machine.read("/etc/a").as_deref(), Some("one\n# two\n"));
-        assert_eq!((machine.variable("EMPTY"), machine.directory().as_deref()), (None, Some("/work")));
+        assert_eq!((machine.variable("EMPTY"), machine.directory().as_deref()), (None, Some("/srv")));
         assert_eq!(machine.on_path("tool").as_deref(), Some("/usr/bin/tool"));
         assert_eq!(machine.canonical("/usr/bin/t").as_deref(), Some("/usr/bin/tool"));
         assert_eq!(machine.list("/usr/bin"), ["t", "tool"]);
