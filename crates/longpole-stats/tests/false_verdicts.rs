@@ -123,7 +123,7 @@ fn false_verdicts_stay_under_one_percent() {
                 if wrong * 100 >= TRIALS {
                     faults.push(format!("{} with {count} steps at {change}: {wrong} of {TRIALS} false", figure.title));
                 }
-                // A step that waits for its host needs several recordings a side; see the page.
+                // One recording a side cannot show as much of a step that waits for its host; see the page.
                 if change >= 0.1 && count >= 4 && !figure.host && tally.found != TRIALS {
                     faults.push(format!("{} with {count} steps at {change}: found {} of {TRIALS}", figure.title, tally.found));
                 }
