@@ -57,6 +57,11 @@ impl Name {
         }
     }
 
+    /// Whether a source that holds sums alone has it.
+    pub(crate) const fn is_of_totals(self) -> bool {
+        matches!(self, Self::Triage | Self::Kernels | Self::Families | Self::Ranges)
+    }
+
     /// The document of a command.
     pub(crate) fn find(command: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|name| name.code() == command)
