@@ -13,21 +13,18 @@ use crate::table::{NOTHING_MATCHES, Table};
 use crate::text_table::{TextOptions, text};
 use crate::triage_page::{Page, lines_of, report, wrapped_report};
 use crate::trust::Trust;
-use crate::units::{count, plural, time};
+use crate::units::{plural, time};
 use crate::views::{self, RangeLayout, device_label};
-
-/// Said below the totals, once, instead of with each thing that is missing.
-const NO_TIMELINE: &str = "wall, busy and idle time, steps and the four questions need a timeline, which this source does not have";
 
 /// Labels, values and what goes with them.
 fn totals(result: &SumsTriage, trace: &Trace) -> Vec<(String, String)> {
     let calls = |calls: Option<u64>| calls.map_or_else(|| "calls not counted".to_owned(), |calls| plural(calls, "call", "calls"));
     let mut lines = Vec::new();
-    match (result.cuda_ns, result.cycles) {
-        (None, Some(cycles)) => lines.push(("cycles".to_owned(), format!("{} in kernels; no times", count(cycles)))),
-        (None, None) => lines.push(("CUDA".to_owned(), "– no device time was recorded".to_owned())),
-        (Some(all), _) => lines.push(("CUDA".to_owned(), format!("{} in {}", time(all), calls(result.calls)))),
-    }
+    lines.push(("CUDA".to_owned(), match (result.cuda_ns, result.regions_in_cycles) {
+        (None, 0) => "– no device time was recorded".to_owned(),
+        (None, regions) => format!("– clock cycles of {} were counted, and no time", plural(regions, "region", "regions")),
+        (Some(all), _) => format!("{} in {}", time(all), calls(result.calls)),
+    }));
     if result.devices.len() > 1 {
         lines.extend(result.devices.iter().map(|device| {
             let label = device.device.map_or_else(|| "device not said".to_owned(), |id| device_label(trace, id));
@@ -70,7 +67,6 @@ pub fn sums_text(
     for (label, value) in totals(result, trace) {
         let _ = writeln!(out, "  {label}  {}", printable(&value));
     }
-    hanging(&mut out, "  Note: ", NO_TIMELINE, options);
     let tables = tables(result, trace, page, full_names);
     if let Some(note) = filter_note(page) {
         out.push('\n');
@@ -108,7 +104,6 @@ pub fn sums_markdown(header: &Header<'_>, result: &SumsTriage, trace: &Trace, pa
     for (label, value) in totals(result, trace) {
         let _ = writeln!(out, "- **{}:** {}", markdown_text(label.trim_start()), markdown_text(&value));
     }
-    let _ = writeln!(out, "\n_{NO_TIMELINE}_");
     if let Some(note) = filter_note(page) {
         let _ = writeln!(out, "\n**Note:** {}", markdown_text(&note));
     }

@@ -167,7 +167,7 @@ problem_codes! {
     TotalsBesideTimeline, "totals_beside_timeline", Notice, "files that hold totals only were left out, since others of the set have a timeline",
         "give them alone";
     /// The source has sums alone.
-    TotalsOnly, "totals_only", Info, "the source holds totals only, not when anything ran: wall, busy and idle time are unknown",
+    TotalsOnly, "totals_only", Info, "the source holds totals only, not when anything ran: wall, busy and idle time, steps and the four questions are unknown",
         "record a timeline for these (`longpole formats` lists what has one)";
     /// Clock cycles instead of time.
     CyclesOnly, "cycles_only", Info, "the profile counts clock cycles inside kernels, and has no times", "profile without the instrumentation backend for times";

@@ -23,8 +23,6 @@ pub struct FamilySum {
 /// What the parts of a fused layer's name say that it does, heaviest first: the first that occurs decides. Names are those that TensorRT makes of
 /// ONNX nodes (`Conv_12`, `/layer1/conv1/Conv`) and of its own additions (`PWN` is a pointwise network, `Reformatting CopyNode` a copy).
 const LAYERS: &[(&[&str], Family)] = &[
-    // A copy is named after the layer that it is made for.
-    (&["reformatting copynode"], Family::CopyCast),
     (&["fmha", "_mha", "attention"], Family::Attention),
     (&["conv", "gemm", "matmul", "fullyconnected", "deconv"], Family::Gemm),
     (&["layernorm", "batchnorm", "instancenorm", "groupnorm", "normalization", "rmsnorm"], Family::Norm),
@@ -38,6 +36,10 @@ const LAYERS: &[(&[&str], Family)] = &[
 /// What a layer does, judged by its name.
 pub fn layer_family(name: &str) -> Family {
     let name = name.to_lowercase();
+    // A copy is named after the layer that it is made for.
+    if name.starts_with("reformatting copynode") {
+        return Family::CopyCast;
+    }
     // A fused weight is a constant, and its path says nothing about what is done with it.
     let parts: Vec<&str> = name.split(" + ").filter(|part| !part.ends_with(".weight") && !part.ends_with(".bias")).collect();
     let does = |patterns: &[&str]| parts.iter().any(|part| patterns.iter().any(|pattern| part.contains(pattern)));

@@ -3,7 +3,8 @@
 use longpole_trace::{AggregateKind, DeviceId, Ns, Recorder, Trace};
 
 use super::{FamilySum, KernelSum, ScopeSums, Sum, Sums, families, kernels, scopes};
-use crate::phrases::{clip_kernel, count, counted, list, one_line, percent, percent_of, time};
+use crate::families::Family;
+use crate::phrases::{clip_kernel, counted, list, one_line, percent, percent_of, time};
 use crate::questions::{Question, unknown_questions};
 use crate::scope::Scope;
 use crate::triage::{Hardware, NextExperiment, Report, hardware, hardware_line};
@@ -28,8 +29,8 @@ pub struct SumsTriage {
     pub cuda_ns: Option<Ns>,
     /// Their calls; absent when one of the counts is.
     pub calls: Option<u64>,
-    /// Clock cycles, where those were counted instead.
-    pub cycles: Option<u64>,
+    /// Regions of which clock cycles were counted. Regions overlap, so their cycles are not added up.
+    pub regions_in_cycles: u64,
     /// Each device apart.
     pub devices: Vec<DeviceSum>,
     /// Kernels and layers, most time first.
@@ -67,6 +68,7 @@ pub fn sums_triage(trace: &Trace, scope: &Scope, workload: Option<&str>, full_na
             sum.map(|sum| DeviceSum { device, cuda_ns: sum.time, calls: sum.calls })
         })
         .collect();
+    let regions = kernels.iter().filter(|row| row.cycles.is_some()).count() as u64;
     let mut hardware = hardware(trace, scope);
     for device in &mut hardware.devices {
         let used = |sum: &DeviceSum| sum.device.is_some_and(|id| trace.devices[id.index()].ordinal == device.id);
@@ -76,7 +78,7 @@ pub fn sums_triage(trace: &Trace, scope: &Scope, workload: Option<&str>, full_na
     let report = Report {
         workload: workload.map_or_else(|| workload_line(trace, &kernels, &scopes), one_line),
         hardware: hardware_line(&hardware),
-        top_cuda_time: top_line(&all, &kernels, &name),
+        top_cuda_time: top_line(&all, regions, &kernels, &name),
         top_host_cost: "not recorded: the source has totals of device work only".to_owned(),
         next_experiment: next(trace, &all, &kernels, &name),
     };
@@ -84,7 +86,7 @@ pub fn sums_triage(trace: &Trace, scope: &Scope, workload: Option<&str>, full_na
         hardware,
         cuda_ns: all.time,
         calls: all.calls,
-        cycles: all.cycles,
+        regions_in_cycles: regions,
         devices,
         kernels,
         families,
@@ -117,12 +119,13 @@ fn workload_line(trace: &Trace, kernels: &[KernelSum], scopes: &ScopeSums) -> St
     parts.join("; ")
 }
 
-fn top_line(all: &Sum, kernels: &[KernelSum], name: &dyn Fn(&str) -> String) -> String {
+fn top_line(all: &Sum, regions: u64, kernels: &[KernelSum], name: &dyn Fn(&str) -> String) -> String {
     const SHOWN: usize = 3;
     let Some(total) = all.time else {
-        return match all.cycles {
-            Some(cycles) => format!("no times: {} clock cycles were counted inside kernels", count(cycles)),
-            None => "no device time recorded".to_owned(),
+        return if regions > 0 {
+            format!("no times: clock cycles of {} inside kernels were counted", counted(regions, "region"))
+        } else {
+            "no device time recorded".to_owned()
         };
     };
     let top = kernels.iter().filter_map(|row| {
@@ -140,7 +143,11 @@ fn next(trace: &Trace, all: &Sum, kernels: &[KernelSum], name: &dyn Fn(&str) -> 
         let time = row.cuda_ns.unwrap_or_default();
         row.work.floor_fraction.map_or(time.get() as f64, |fraction| time.get() as f64 * (1.0 - fraction).max(0.0))
     };
-    let top = kernels.iter().filter(|row| row.cuda_ns.is_some_and(|time| time > Ns::ZERO)).max_by(|a, b| above(a).total_cmp(&above(b)));
+    // What waits for other ranks is no kernel to make faster, unless there is nothing else.
+    let is_own = |row: &&KernelSum| row.family != Family::Communication;
+    let timed = || kernels.iter().filter(|row| row.cuda_ns.is_some_and(|time| time > Ns::ZERO)).rev();
+    let largest = |a: &&KernelSum, b: &&KernelSum| above(a).total_cmp(&above(b));
+    let top = timed().filter(is_own).max_by(largest).or_else(|| timed().max_by(largest));
     let Some(top) = top else {
         return NextExperiment {
             code: "no_device_time",

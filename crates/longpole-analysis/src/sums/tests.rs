@@ -137,7 +137,7 @@ fn layers_are_judged_by_their_parts() {
     for (name, family) in [
         ("features.0.0.weight + QuantizeLinear_8 + Conv_12 + PWN(Clip_16)", Family::Gemm),
         ("QuantizeLinear_2", Family::CopyCast),
-        ("Reformatting CopyNode for Input Tensor 0 to Conv_0", Family::CopyCast),
+        ("Reformatting CopyNode for Input Tensor 0 to conv1.weight + Conv_0", Family::CopyCast),
         ("GlobalAveragePool_700", Family::Reduction),
         ("/layer/Softmax", Family::SoftmaxSampling),
         ("conv_gate.weight + something", Family::Other),

@@ -193,6 +193,14 @@ impl<'a> Walk<'a> {
         offset + value.raw.len() + usize::from(value.kind == ValueKind::String)
     }
 
+    /// Counts what follows the document, which should be nothing.
+    fn finish(&self, problems: &mut Problems) {
+        let rest = self.cursor.bytes().get(self.at..).unwrap_or_default();
+        if !rest.trim_ascii().is_empty() {
+            problems.add_many(ProblemCode::UnreadBytes, rest.len() as u64, Some(self.at as u64), || None);
+        }
+    }
+
     /// Passes over the rest of a container that was opened.
     fn skip(&mut self) -> Result<(), Damage> {
         self.at = self.cursor.skip_rest()?;

@@ -121,6 +121,7 @@ impl Tree<'_> {
             match self.levels.last().copied() {
                 None => {
                     if self.element(&mut walk, None)? {
+                        walk.finish(&mut self.problems);
                         return Ok(());
                     }
                 }

@@ -71,6 +71,7 @@ impl Layers {
                 Item::Text => self.unreadable(),
             }
         }
+        walk.finish(&mut self.problems);
         if self.count.is_none() {
             self.problems.add(ProblemCode::UnreadableMetric, None, || Some("the number of runs (`count`) is not in the file".to_owned()));
         }

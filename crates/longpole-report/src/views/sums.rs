@@ -6,16 +6,25 @@ use longpole_trace::{AggregateKind, Ns, Trace};
 use super::{RangeLayout, text, total_label};
 use crate::table::{Column, Kind, Row, Table, Value};
 
-/// Said where no work was declared.
-const NO_WORK: &str = "rates: no bytes or operations were declared for these kernels";
-const NO_PEAK: &str = "of peak: there is nothing to hold against the peaks of the device";
-
-fn work_columns() -> [Column; 3] {
-    [
-        Column::new("flops_per_s", "FLOP rate", Kind::FlopRate).droppable(5).or_absent(NO_WORK),
-        Column::new("bytes_per_s", "byte rate", Kind::Rate).droppable(5).or_absent(NO_WORK),
-        Column::new("floor_fraction", "of peak", Kind::Share).droppable(6).or_absent(NO_PEAK),
-    ]
+/// Columns of declared work. Where none was declared that is said in one line, of layers not at all: nobody can declare any.
+fn work_columns<'w>(works: impl Iterator<Item = &'w WorkSum>, can_be_declared: bool) -> [Column; 3] {
+    let declared = works.into_iter().any(|work| work.bytes.is_some() || work.flops.is_some());
+    let (flops, bytes, peak) = if declared {
+        (
+            "FLOP rate: no operations were declared",
+            "byte rate: no bytes were declared",
+            "of peak: the peaks of the device are not known, or the operations have no width",
+        )
+    } else {
+        const NONE: &str = "rates: no bytes or operations were declared";
+        (NONE, NONE, NONE)
+    };
+    let columns = [
+        Column::new("flops_per_s", "FLOP rate", Kind::FlopRate).droppable(5).or_absent(flops),
+        Column::new("bytes_per_s", "byte rate", Kind::Rate).droppable(5).or_absent(bytes),
+        Column::new("floor_fraction", "of peak", Kind::Share).droppable(6).or_absent(peak),
+    ];
+    if can_be_declared { columns } else { columns.map(Column::in_csv_only) }
 }
 
 fn work_cells(work: &WorkSum) -> [Value; 3] {
@@ -58,7 +67,7 @@ pub fn kernel_sums(rows: &[KernelSum], total: Ns, full_names: bool) -> Table {
         Column::new("bytes", "", Kind::Count).in_csv_only(),
         Column::new("flops", "", Kind::Count).in_csv_only(),
     ];
-    columns.extend(work_columns());
+    columns.extend(work_columns(rows.iter().map(|row| &row.work), !layers));
     let scope = Column::new("scope", "in scope", Kind::Text).droppable(3).not_in_csv();
     columns.push(if layers { scope.in_csv_only() } else { scope });
     let width = columns.len();
@@ -125,8 +134,8 @@ pub fn family_sums(rows: &[FamilySum]) -> Table {
 /// The scopes of a tree, at most `limit` of them: their time includes that of scopes inside. There is no total, since scopes nest. `total` is the
 /// device time of everything, which shares are of.
 pub fn scope_sums(scopes: &ScopeSums, trace: &Trace, total: Ns, layout: RangeLayout, limit: Option<usize>) -> Table {
-    const NO_HOST: &str = "host times: not recorded (no scope has `cpu_time`)";
     let shown = &scopes.rows[..limit.unwrap_or(usize::MAX).min(scopes.rows.len())];
+    let host = Column::new("cpu_ns", "host", Kind::Time).droppable(3);
     let mut columns = vec![
         Column::new("name", "range", Kind::Text).at_least(28).not_in_csv(),
         Column::new("name", "", Kind::Text).in_csv_only(),
@@ -136,12 +145,12 @@ pub fn scope_sums(scopes: &ScopeSums, trace: &Trace, total: Ns, layout: RangeLay
         Column::new("cuda_ns", "CUDA inside", Kind::Time).in_unit_of("gpu").droppable(9),
         Column::new("share_fraction", "share", Kind::Share).droppable(7),
         Column::new("self_cuda_ns", "own CUDA", Kind::Time).in_unit_of("gpu").droppable(6),
-        Column::new("cpu_ns", "host", Kind::Time).droppable(3).or_absent(NO_HOST),
+        if shown.iter().any(|row| row.cpu_ns.is_some()) { host } else { host.in_csv_only() },
         cycles_column(shown.iter().any(|row| row.cycles.is_some())),
         Column::new("bytes", "", Kind::Count).in_csv_only(),
         Column::new("flops", "", Kind::Count).in_csv_only(),
     ];
-    columns.extend(work_columns());
+    columns.extend(work_columns(shown.iter().map(|row| &row.work), true));
     let body = shown
         .iter()
         .map(|row| {

@@ -204,7 +204,6 @@ struct TotalsOut {
     host_ops: Option<u64>,
     devices: [(); 0],
     cuda_ns: Option<i64>,
-    cycles: Option<u64>,
     device_sums: Vec<DeviceSumOut>,
 }
 
@@ -265,7 +264,6 @@ fn totals(result: &SumsTriage, trace: &Trace) -> TotalsOut {
         host_ops: None,
         devices: [],
         cuda_ns: result.cuda_ns.map(Ns::get),
-        cycles: result.cycles,
         device_sums: device_sums.collect(),
     }
 }
