@@ -20,11 +20,14 @@ use crate::views::{self, RangeLayout, device_label};
 fn totals(result: &SumsTriage, trace: &Trace) -> Vec<(String, String)> {
     let calls = |calls: Option<u64>| calls.map_or_else(|| "calls not counted".to_owned(), |calls| plural(calls, "call", "calls"));
     let mut lines = Vec::new();
-    lines.push(("CUDA".to_owned(), match (result.cuda_ns, result.regions_in_cycles) {
-        (None, 0) => "– no device time was recorded".to_owned(),
-        (None, regions) => format!("– clock cycles of {} were counted, and no time", plural(regions, "region", "regions")),
-        (Some(all), _) => format!("{} in {}", time(all), calls(result.calls)),
-    }));
+    lines.push((
+        "CUDA".to_owned(),
+        match (result.cuda_ns, result.regions_in_cycles) {
+            (None, 0) => "– no device time was recorded".to_owned(),
+            (None, regions) => format!("– clock cycles of {} were counted, and no time", plural(regions, "region", "regions")),
+            (Some(all), _) => format!("{} in {}", time(all), calls(result.calls)),
+        },
+    ));
     if result.devices.len() > 1 {
         lines.extend(result.devices.iter().map(|device| {
             let label = device.device.map_or_else(|| "device not said".to_owned(), |id| device_label(trace, id));
