@@ -28,7 +28,7 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
     }
     let mut session = Session::open_other(&args.common, &args.after)?;
     if session.has_totals_only() {
-        return super::sums::diff(args, session, HEAD);
+        return super::sums::diff(args, &mut session, HEAD);
     }
     let options = TriageOptions { is_cut: session.is_cut(), ..TriageOptions::default() };
     let first = triage(&session.index, &session.scope, &options);

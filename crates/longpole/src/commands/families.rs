@@ -12,7 +12,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let sorting = sort::families(common.sort.as_deref())?;
     let mut session = Session::open(common)?;
     if session.has_totals_only() {
-        return super::sums::families(common, session);
+        return super::sums::families(common, &mut session);
     }
     let mut rows = family_table(&session.index, &session.scope);
     session.analysed();

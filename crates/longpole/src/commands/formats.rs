@@ -23,11 +23,16 @@ pub(super) fn run(args: &FormatsArgs) -> Result<(), Failure> {
 
 fn row(facts: &'static FormatFacts) -> FormatRow<'static> {
     let answers = &facts.answers;
-    let support = |command: &str| match () {
-        () if answers.whole.contains(&command) => Support::Whole,
-        () if answers.if_recorded.contains(&command) => Support::IfRecorded,
-        () if answers.totals.contains(&command) => Support::Totals,
-        () => Support::No,
+    let support = |command: &str| {
+        if answers.whole.contains(&command) {
+            Support::Whole
+        } else if answers.if_recorded.contains(&command) {
+            Support::IfRecorded
+        } else if answers.totals.contains(&command) {
+            Support::Totals
+        } else {
+            Support::No
+        }
     };
     FormatRow {
         name: facts.name,

@@ -12,7 +12,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let sorting = sort::kernels(common.sort.as_deref());
     let mut session = Session::open(common)?;
     if session.has_totals_only() {
-        return super::sums::kernels(common, session);
+        return super::sums::kernels(common, &mut session);
     }
     let sorting = sorting?;
     let mut rows = kernel_table(&session.index, &session.scope);

@@ -13,7 +13,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let sorting = sort::ranges(common.sort.as_deref());
     let mut session = Session::open(common)?;
     if session.has_totals_only() {
-        return super::sums::ranges(common, session);
+        return super::sums::ranges(common, &mut session);
     }
     let sorting = sorting?;
     let mut rows = range_table(&session.index, &session.scope);

@@ -27,7 +27,7 @@ fn filter_scopes(session: &mut Session<'_>, scopes: &mut ScopeSums) {
     scopes.rows = rows;
 }
 
-pub(super) fn kernels(common: &Common, mut session: Session<'_>) -> Result<(), Failure> {
+pub(super) fn kernels(common: &Common, session: &mut Session<'_>) -> Result<(), Failure> {
     let sorting = sort::kernel_sums(common.sort.as_deref())?;
     let mut rows = kernel_sums(session.index.trace(), &session.scope);
     session.analysed();
@@ -35,7 +35,7 @@ pub(super) fn kernels(common: &Common, mut session: Session<'_>) -> Result<(), F
     if let Some(sorting) = &sorting {
         rows.sort_by(sorting.order);
     }
-    filter_kernels(&mut session, &mut rows);
+    filter_kernels(session, &mut rows);
     if session.format() == Format::Json {
         rows.truncate(session.limit().unwrap_or(usize::MAX));
         return session.print_json(&wire::kernel_sums(&session.header(), &rows));
@@ -43,7 +43,7 @@ pub(super) fn kernels(common: &Common, mut session: Session<'_>) -> Result<(), F
     session.print_table(views::kernel_sums(&rows, total, common.full_names), sorting.map(|sorting| sorting.column))
 }
 
-pub(super) fn families(common: &Common, mut session: Session<'_>) -> Result<(), Failure> {
+pub(super) fn families(common: &Common, session: &mut Session<'_>) -> Result<(), Failure> {
     let sorting = sort::family_sums(common.sort.as_deref())?;
     let mut rows = family_sums(session.index.trace(), &session.scope);
     session.analysed();
@@ -58,7 +58,7 @@ pub(super) fn families(common: &Common, mut session: Session<'_>) -> Result<(), 
     session.print_table(views::family_sums(&rows), sorting.map(|sorting| sorting.column))
 }
 
-pub(super) fn ranges(common: &Common, mut session: Session<'_>) -> Result<(), Failure> {
+pub(super) fn ranges(common: &Common, session: &mut Session<'_>) -> Result<(), Failure> {
     let sorting = sort::scope_sums(common.sort.as_deref())?;
     let trace = session.index.trace();
     let total = total(&kernel_sums(trace, &session.scope));
@@ -72,7 +72,7 @@ pub(super) fn ranges(common: &Common, mut session: Session<'_>) -> Result<(), Fa
     if let Some(sorting) = &sorting {
         scopes.rows.sort_by(sorting.order);
     }
-    filter_scopes(&mut session, &mut scopes);
+    filter_scopes(session, &mut scopes);
     if session.format() == Format::Json {
         scopes.rows.truncate(session.limit().unwrap_or(usize::MAX));
         return session.print_json(&wire::scope_sums(&session.header(), &scopes, trace));
@@ -82,7 +82,7 @@ pub(super) fn ranges(common: &Common, mut session: Session<'_>) -> Result<(), Fa
     session.print_table(table, sorting.map(|sorting| sorting.column))
 }
 
-pub(super) fn triage(args: &TriageArgs, mut session: Session<'_>, head: usize) -> Result<(), Failure> {
+pub(super) fn triage(args: &TriageArgs, session: &mut Session<'_>, head: usize) -> Result<(), Failure> {
     if args.compare.is_some() {
         return Err(Failure::Usage("--compare takes traces; `longpole diff BEFORE AFTER` compares totals".to_owned()));
     }
@@ -97,9 +97,9 @@ pub(super) fn triage(args: &TriageArgs, mut session: Session<'_>, head: usize) -
     if let Some(sorting) = &sorting {
         result.kernels.sort_by(sorting.order);
     }
-    filter_kernels(&mut session, &mut result.kernels);
+    filter_kernels(session, &mut result.kernels);
     session.filter(&mut result.families, |regex, row| regex.is_match(row.family.name()));
-    filter_scopes(&mut session, &mut result.scopes);
+    filter_scopes(session, &mut result.scopes);
     let (header, limit, pattern) = (session.header(), session.limit_or(head), session.pattern());
     if args.report_only {
         session.trust_to_stderr();
@@ -120,12 +120,12 @@ pub(super) fn triage(args: &TriageArgs, mut session: Session<'_>, head: usize) -
 }
 
 /// Compares two sources of sums. One of each kind cannot be compared.
-pub(super) fn diff(args: &DiffArgs, mut session: Session<'_>, head: usize) -> Result<(), Failure> {
+pub(super) fn diff(args: &DiffArgs, session: &mut Session<'_>, head: usize) -> Result<(), Failure> {
     if args.gate {
         return Err(Failure::Check("totals have no steps to compare, so nothing shows that they are not slower".to_owned()));
     }
     let before = session.read_second(&args.common.input)?;
-    same_kind(&session, &before, &args.common.input)?;
+    same_kind(session, &before, &args.common.input)?;
     let side = |trace, scope| SumsSide { trace, scope };
     let mut result = diff_sums(&side(before.index.trace(), &before.scope), &side(session.index.trace(), &session.scope));
     session.analysed();

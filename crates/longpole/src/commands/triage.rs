@@ -22,7 +22,7 @@ pub(super) fn run(args: &TriageArgs) -> Result<(), Failure> {
     let key = sort_key(args.common.sort.as_deref());
     let mut session = Session::open_with_arguments(&args.common)?;
     if session.has_totals_only() {
-        return super::sums::triage(args, session, HEAD);
+        return super::sums::triage(args, &mut session, HEAD);
     }
     let key = key?;
     let options = TriageOptions {
