@@ -33,6 +33,9 @@ const LAYERS: &[(&[&str], Family)] = &[
     (&["pwn", "relu", "clip", "sigmoid", "add", "mul", "elementwise", "erf", "gelu"], Family::Elementwise),
 ];
 
+/// How the parts of a name end that are no operations.
+const CONSTANTS: [&str; 2] = [".weight", ".bias"];
+
 /// What a layer does, judged by its name.
 pub fn layer_family(name: &str) -> Family {
     let name = name.to_lowercase();
@@ -41,7 +44,7 @@ pub fn layer_family(name: &str) -> Family {
         return Family::CopyCast;
     }
     // A fused weight is a constant, and its path says nothing about what is done with it.
-    let parts: Vec<&str> = name.split(" + ").filter(|part| !part.ends_with(".weight") && !part.ends_with(".bias")).collect();
+    let parts: Vec<&str> = name.split(" + ").filter(|part| !CONSTANTS.iter().any(|end| part.ends_with(end))).collect();
     let does = |patterns: &[&str]| parts.iter().any(|part| patterns.iter().any(|pattern| part.contains(pattern)));
     LAYERS.iter().find(|(patterns, _)| does(patterns)).map_or(Family::Other, |&(_, family)| family)
 }

@@ -11,7 +11,7 @@ use longpole_report::{views, wire};
 
 use super::diff;
 use crate::args::{CheckArgs, Format};
-use crate::check::budget::{self, Budget, Compared};
+use crate::check::budget::{self, Budget, Compared, Limit};
 use crate::check::documents::{Documents, Subject};
 use crate::check::judge::{Baseline, Baselines, judge};
 use crate::check::{github, propose};
@@ -98,7 +98,7 @@ fn of_totals(session: &Session<'_>, budget: &Budget) -> Result<(), Failure> {
     if !budget.regressions.is_empty() {
         return session.needs("check` with a `[[regression]]", "holds totals only, not when anything ran");
     }
-    match budget.limits.iter().flat_map(|limit| limit.documents()).find(|name| !name.is_of_totals()) {
+    match budget.limits.iter().flat_map(Limit::documents).find(|name| !name.is_of_totals()) {
         Some(name) => session.needs_timeline(name.code()),
         None => Ok(()),
     }
