@@ -402,8 +402,8 @@ fn transfers_a_clock(arch: &str) -> u64 {
 
 /// Bytes a second of a bus of so many bits at so many kHz.
 fn bandwidth(bits: u64, khz: u64, transfers: u64) -> Option<u64> {
-    let rate = u128::from(bits) * u128::from(khz) * 1000 * u128::from(transfers) / 8;
-    u64::try_from(rate).ok().filter(|&rate| rate > 0 && rate < 1_000_000_000_000_000)
+    let rate = bits.checked_mul(khz)?.checked_mul(1000 * transfers)? / 8;
+    Some(rate).filter(|&rate| rate > 0 && rate < 1_000_000_000_000_000)
 }
 
 #[cfg(test)]
