@@ -1,6 +1,8 @@
 //! What the targets of importers share.
 
-use longpole_analysis::{GroupBy, Scope, TraceIndex, family_table, kernel_table, memory_table, op_table, range_table, totals};
+use longpole_analysis::{
+    GroupBy, Scope, TraceIndex, family_table, kernel_sums, kernel_table, memory_table, op_table, range_table, scope_sums, sums_triage, totals,
+};
 use longpole_ingest::{Imported, import_bytes};
 
 /// All that can be asked of a trace, as text.
@@ -17,6 +19,34 @@ fn answers(imported: &Imported) -> String {
         memory_table(&index, &scope),
         totals(&index, &scope),
     )
+}
+
+/// All that can be asked of sums, as text.
+fn answers_of_sums(imported: &Imported) -> String {
+    let (trace, scope) = (&imported.trace, Scope::whole());
+    let scopes = scope_sums(trace, &scope);
+    let paths: usize = scopes.rows.iter().map(|row| scopes.parents(trace, row).len() + scopes.name(trace, row).len()).sum();
+    format!(
+        "{} nodes {paths}\n{:?}\n{:?}\n{:?}",
+        trace.aggregates.len(),
+        kernel_sums(trace, &scope),
+        scopes,
+        sums_triage(trace, &scope, None, false)
+    )
+}
+
+/// Reads the bytes of a profile that holds sums, and asks everything of it: nothing may panic, and no time may appear twice.
+pub fn sums_are_sums(data: &[u8]) {
+    let Ok(imported) = import_bytes(data, 1) else { return };
+    if !imported.trace.has_totals_only() {
+        return;
+    }
+    assert!(!answers_of_sums(&imported).is_empty());
+    let table = &imported.trace.aggregates;
+    let of_rows = (0..table.len()).filter_map(|row| table.device_ns(row)).fold(0_i64, |sum, time| sum.saturating_add(time.get()));
+    let kernels = kernel_sums(&imported.trace, &Scope::whole());
+    let in_table = kernels.iter().filter_map(|row| row.cuda_ns).fold(0_i64, |sum, time| sum.saturating_add(time.get()));
+    assert_eq!(in_table, of_rows, "time was lost or counted twice");
 }
 
 /// Reads bytes with one thread and with three, and asks everything of both: nothing may panic, and the results are the same.

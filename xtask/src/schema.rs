@@ -12,7 +12,8 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 /// Command lines that read no trace. `--json` is added at the end.
-const COMMANDS_ALONE: [&[&str]; 4] = [
+const COMMANDS_ALONE: [&[&str]; 5] = [
+    &["formats"],
     &["explain"],
     &["explain", "host_bound"],
     &["doctor"],
@@ -27,6 +28,18 @@ const COMMANDS_ON_REPORTS: [&[&str]; 6] = [
     &["ncu", "corpus/ncu/gemv_after.ncu-repz", "--metrics", "dram|opcode"],
     &["ncu", "corpus/ncu/gemv_after.ncu-repz", "--compare", "corpus/ncu/gemv_before.ncu-repz"],
     &["ncu", "corpus/ncu/kern_basic.ncu-rep", "--compare", "corpus/ncu/gemv_before.ncu-repz"],
+];
+
+/// Command lines on profiles that hold sums alone, from the root of the repository. `--json` is added at the end.
+const COMMANDS_ON_SUMS: [&[&str]; 8] = [
+    &["triage", "corpus/other/proton_scopes.hatchet"],
+    &["kernels", "corpus/other/proton_scopes.hatchet"],
+    &["families", "corpus/other/proton_scopes.hatchet"],
+    &["ranges", "corpus/other/proton_scopes.hatchet"],
+    &["triage", "corpus/other/proton_cycles.hatchet"],
+    &["triage", "corpus/other/tensorrt_layers.json"],
+    &["kernels", "corpus/other/tensorrt_layers.json"],
+    &["diff", "corpus/other/proton_scopes.hatchet", "corpus/other/proton_scopes.hatchet"],
 ];
 
 /// Command lines whose output is checked on every trace. The trace and `--json --quiet` are added at the end.
@@ -80,7 +93,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let mut seen = BTreeSet::new();
     let mut documents = 0;
     let of_traces = traces.iter().flat_map(|trace| COMMANDS.map(|command| (command, Some(trace.as_path()))));
-    let alone = COMMANDS_ALONE.into_iter().chain(COMMANDS_ON_REPORTS).map(|command| (command, None));
+    let alone = COMMANDS_ALONE.into_iter().chain(COMMANDS_ON_REPORTS).chain(COMMANDS_ON_SUMS).map(|command| (command, None));
     for (command, trace) in of_traces.chain(alone) {
         let name = format!("longpole {} {}", command.join(" "), trace.unwrap_or(Path::new("")).display());
         match output(root, &binary, command, trace).and_then(|document| check(&schemas, &document)) {

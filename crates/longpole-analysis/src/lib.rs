@@ -28,6 +28,7 @@ mod sort;
 mod step_choice;
 mod steps;
 mod stream_health;
+mod sums;
 mod totals;
 mod triage;
 mod vendor;
@@ -72,5 +73,9 @@ pub use steps::{
     StepNote, StepOptions, StepRow, StepTable, StripLayer, Why, borrow_roles, role_donors, step_table,
 };
 pub use stream_health::{Finding, StreamHealth};
+pub use sums::{
+    DeviceSum, FamilySum, KernelSum, ScopeSum, ScopeSums, SumOwner, SumsSide, SumsTriage, WorkSum, diff_sums, family_sums, kernel_sums,
+    layer_family, scope_sums, sums_triage,
+};
 pub use totals::{DeviceTotals, Totals, totals};
 pub use triage::{Calibration, Hardware, HardwareDevice, HostClock, NextExperiment, Report, Triage, TriageOptions, triage};

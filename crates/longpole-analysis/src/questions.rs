@@ -67,6 +67,18 @@ const QUESTIONS: &[(&str, &str, Ask)] = &[
     ("copies_critical", "Are memory copies on the critical path?", copies_critical),
 ];
 
+/// The questions of a source that can answer none of them, and why.
+pub(crate) fn unknown_questions(why: &str) -> Vec<Question> {
+    let unknown = |&(code, question, _): &(&'static str, &'static str, Ask)| Question {
+        code,
+        question,
+        verdict: UNKNOWN,
+        answer: why.to_owned(),
+        evidence: Vec::new(),
+    };
+    QUESTIONS.iter().map(unknown).collect()
+}
+
 /// The answers, in order.
 pub(crate) fn questions(facts: &Facts<'_, '_>) -> Vec<Question> {
     let answer = |&(code, question, ask): &(&'static str, &'static str, Ask)| {
@@ -180,7 +192,9 @@ fn host_and_gpu(facts: &Facts<'_, '_>) -> Answer {
     }
     if facts.tables.totals.host_ops == 0 && facts.tables.ranges.is_empty() {
         let text = match facts.trace().recorder {
-            Recorder::Torch => "cannot be known: no operators and no ranges were recorded (ProfilerActivity.CPU records them)",
+            Recorder::Torch | Recorder::Proton | Recorder::TensorRt => {
+                "cannot be known: no operators and no ranges were recorded (ProfilerActivity.CPU records them)"
+            }
             Recorder::NsightSystems => "cannot be known: no ranges were recorded (NVTX ranges, or emit_nvtx of PyTorch, would tell)",
         };
         return Answer::new(UNKNOWN, text);

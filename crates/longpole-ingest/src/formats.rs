@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use longpole_trace::TraceBuilder;
 
 use crate::kineto::{self, FileFacts, FileSource, StreamSource};
-use crate::nsys;
+use crate::{nsys, totals};
 
 /// What a format's reader is given.
 pub(crate) enum Source<'r> {
@@ -28,6 +28,45 @@ pub(crate) struct Format {
     pub(crate) sniff: fn(&[u8]) -> bool,
     /// Reads a recording (or several, one after the other in one input) into the builder.
     pub(crate) read: fn(Source<'_>, Reading, &mut TraceBuilder, u32, Report<'_>) -> io::Result<Vec<FileFacts>>,
+    /// What users want to know before they have a file of it.
+    facts: FormatFacts,
+}
+
+/// What can be asked of an input: the commands that read one, in the order of their list.
+pub const QUESTIONS: [&str; 14] =
+    ["triage", "ops", "kernels", "families", "ranges", "steps", "idle", "roofline", "memory", "ranks", "diff", "check", "slice", "ncu"];
+
+/// Which of [`QUESTIONS`] a format answers, and how well; those in no list it cannot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answers {
+    /// With all that the command can say.
+    pub whole: &'static [&'static str],
+    /// If the recording was asked for what it takes.
+    pub if_recorded: &'static [&'static str],
+    /// In sums alone: the format does not say when anything ran.
+    pub totals: &'static [&'static str],
+}
+
+/// What is to be known of a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FormatFacts {
+    /// Name in `source.format` of every document.
+    pub name: &'static str,
+    /// Its name for people.
+    pub title: &'static str,
+    /// Versions and producers that it was read from.
+    pub producers: &'static str,
+    /// Endings of its files. Files are recognised by content, whatever they are called.
+    pub endings: &'static [&'static str],
+    /// How to make one.
+    pub record: &'static str,
+    /// What it answers.
+    pub answers: Answers,
+}
+
+/// Every format that is read, those included that a command of their own reads.
+pub fn formats() -> impl Iterator<Item = &'static FormatFacts> {
+    FORMATS.iter().map(|format| &format.facts).chain(&READ_BY_THEIR_OWN_COMMAND)
 }
 
 /// How events are read.
@@ -39,11 +78,78 @@ pub(crate) struct Reading {
     pub(crate) arguments: bool,
 }
 
-/// Every format that is read.
+/// Commands that a timeline answers.
+const OF_TIMELINES: &[&str] = &["triage", "kernels", "families", "ranges", "steps", "idle", "ranks", "diff", "check", "slice"];
+
+/// Every format that is read. The first that recognises an input reads it, so what is more particular stands first.
 pub(crate) const FORMATS: &[Format] = &[
-    Format { name: "kineto", sniff: looks_like_json, read: read_kineto },
-    Format { name: "nsys", sniff: nsys::looks_like_sqlite, read: read_nsys },
+    Format {
+        name: "proton",
+        sniff: totals::looks_like_proton,
+        read: totals::read_proton,
+        facts: FormatFacts {
+            name: "proton",
+            title: "Triton Proton",
+            producers: "trees of Triton 3.0 and newer, NVIDIA and AMD; times, flops and bytes, cycles",
+            endings: &[".hatchet", ".json"],
+            record: "proton.start(\"name\", hook=\"triton\") ... proton.finalize()",
+            answers: Answers { whole: &[], if_recorded: &[], totals: &["triage", "kernels", "families", "ranges", "diff", "check"] },
+        },
+    },
+    Format {
+        name: "tensorrt",
+        sniff: totals::looks_like_tensorrt,
+        read: totals::read_tensorrt,
+        facts: FormatFacts {
+            name: "tensorrt",
+            title: "TensorRT layer profile",
+            producers: "trtexec of TensorRT 7 and newer (medians since 8.4)",
+            endings: &[".json"],
+            record: "trtexec --loadEngine=ENGINE --exportProfile=profile.json --separateProfileRun",
+            answers: Answers { whole: &[], if_recorded: &[], totals: &["triage", "kernels", "families", "diff", "check"] },
+        },
+    },
+    Format {
+        name: "kineto",
+        sniff: looks_like_json,
+        read: read_kineto,
+        facts: FormatFacts {
+            name: "kineto",
+            title: "PyTorch profiler (Kineto)",
+            producers: "torch 1.8 to 2.11, CUDA and ROCm, and what vLLM, SGLang and HTA write of it",
+            endings: &[".json", ".json.gz", ".json.zst", ".tar.gz"],
+            record: "prof.export_chrome_trace(\"trace.json.gz\")",
+            answers: Answers {
+                whole: &["triage", "ops", "kernels", "families", "ranges", "steps", "idle", "ranks", "diff", "check", "slice"],
+                if_recorded: &["roofline", "memory"],
+                totals: &[],
+            },
+        },
+    },
+    Format {
+        name: "nsys",
+        sniff: nsys::looks_like_sqlite,
+        read: read_nsys,
+        facts: FormatFacts {
+            name: "nsys",
+            title: "Nsight Systems",
+            producers: "exports of 2020.4 to 2025; reports where `nsys` is installed",
+            endings: &[".sqlite", ".nsys-rep"],
+            record: "nsys profile --trace=cuda,nvtx --cuda-graph-trace=node, then nsys export --type sqlite",
+            answers: Answers { whole: OF_TIMELINES, if_recorded: &["ops", "roofline"], totals: &[] },
+        },
+    },
 ];
+
+/// Formats of which no trace is made.
+const READ_BY_THEIR_OWN_COMMAND: [FormatFacts; 1] = [FormatFacts {
+    name: "ncu",
+    title: "Nsight Compute",
+    producers: "reports and CSV of ncu 2020 to 2025",
+    endings: &[".ncu-rep", ".ncu-repz", ".csv"],
+    record: "ncu -o report PROGRAM",
+    answers: Answers { whole: &["diff", "ncu"], if_recorded: &[], totals: &[] },
+}];
 
 /// A JSON document begins with a bracket, after white space and perhaps a byte order mark.
 fn looks_like_json(head: &[u8]) -> bool {

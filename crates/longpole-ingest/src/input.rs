@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use longpole_trace::{EventWindow, Interval, Ns, Part, ProblemCode, Problems, RankInfo, Recorder, Tid, Trace, TraceBuilder};
+use longpole_trace::{Aggregates, EventWindow, Interval, Ns, Part, ProblemCode, Problems, RankInfo, Recorder, Tid, Trace, TraceBuilder};
 
 use crate::error::ImportError;
 use crate::formats::{FORMATS, Reading, Report, Source};
@@ -78,7 +78,7 @@ impl Default for ImportOptions<'_> {
 pub struct SourceInfo {
     /// The input, as the user named it.
     pub path: String,
-    /// Its format: `kineto` or `nsys`.
+    /// Its format, one of [`crate::formats`].
     pub format: &'static str,
     /// Bytes of content, after decompression.
     pub bytes: u64,
@@ -96,8 +96,8 @@ pub struct Imported {
 }
 
 /// What every message about an unusable input says was expected.
-const EXPECTED: &str =
-    "a PyTorch (Kineto) Chrome trace, i.e. JSON with `traceEvents`, plain, .gz, .zst or .tar.gz, or an Nsight Systems export (.sqlite)";
+const EXPECTED: &str = "a PyTorch (Kineto) Chrome trace, i.e. JSON with `traceEvents`, plain, .gz, .zst or .tar.gz, an Nsight Systems export (.sqlite), a Triton \
+     Proton profile (.hatchet) or a TensorRT layer profile";
 pub(crate) const HINT: &str = "export one with `prof.export_chrome_trace(\"trace.json.gz\")`";
 
 /// Reads an input.
@@ -348,8 +348,21 @@ impl<'p> Importer<'p> {
         // What a cut file has none of may have stood behind the cut: device events come last.
         let is_cut = problems.get(ProblemCode::Truncated).is_some();
         let is_nsys = self.format == "nsys";
-        trace.recorder = if is_nsys { Recorder::NsightSystems } else { Recorder::Torch };
-        if trace.host_ops.is_empty() && !is_cut {
+        trace.recorder = match self.format {
+            "nsys" => Recorder::NsightSystems,
+            "proton" => Recorder::Proton,
+            "tensorrt" => Recorder::TensorRt,
+            _ => Recorder::Torch,
+        };
+        let is_in_sums = trace.has_totals_only();
+        if is_in_sums {
+            problems.add(ProblemCode::TotalsOnly, None, || None);
+        } else if !trace.aggregates.is_empty() {
+            // Sums and a timeline do not add up: which part of the time the sums are of is not known.
+            trace.aggregates = Aggregates::default();
+            problems.add(ProblemCode::TotalsBesideTimeline, None, || None);
+        }
+        if trace.host_ops.is_empty() && !is_cut && !is_in_sums {
             problems.add(ProblemCode::NoOperators, None, || None);
             if is_nsys {
                 let hint =
@@ -357,7 +370,7 @@ impl<'p> Importer<'p> {
                 problems.note_hint(ProblemCode::NoOperators, hint);
             }
         }
-        if trace.activities.is_empty() && !is_cut {
+        if trace.activities.is_empty() && !is_cut && !is_in_sums {
             problems.add(ProblemCode::NoDeviceActivity, None, || None);
             if is_nsys {
                 problems.note_hint(ProblemCode::NoDeviceActivity, "record with `nsys profile --trace=cuda,nvtx`");

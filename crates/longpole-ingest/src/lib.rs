@@ -15,6 +15,8 @@ mod kineto;
 mod neighbours;
 mod nsys;
 mod rank_files;
+mod totals;
 
 pub use error::ImportError;
+pub use formats::{Answers, FormatFacts, QUESTIONS, formats};
 pub use input::{ImportOptions, Imported, Input, Progress, SourceInfo, import, import_bytes};

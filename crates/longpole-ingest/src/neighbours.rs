@@ -40,6 +40,10 @@ pub(crate) fn binary_neighbour(head: &[u8]) -> Option<Neighbour> {
     if head.first() == Some(&0x0a) && (has(b"/host:") || has(b"/device:") || has(b"Task Environment")) {
         return Some(("an XLA profile (xplane.pb)", "look at it with XProf or TensorBoard; this version does not read JAX profiles"));
     }
+    // A list of two maps, the first of them a node: the other notation that Proton writes trees in.
+    if head.starts_with(b"\x92\x83") && has(b"\xa5frame") {
+        return Some(("a Triton Proton profile in MessagePack", "write it as JSON: `proton.finalize(output_format=\"hatchet\")`"));
+    }
     if export::is_report(head) || has(b"Nsight Systems") || has(b"NVIDIA Tegra Profiler") || has(b"QuadDCommon") {
         return Some(NSYS);
     }
@@ -60,13 +64,9 @@ pub(crate) fn json_neighbour(facts: &FileFacts, head: &[u8]) -> Option<Neighbour
     } else if has(b"\"name\":\"/host:CPU\"") || has(b"\"name\":\"/device:GPU:0\"") || has(b"\"name\": \"/host:CPU\"") {
         ("a JAX (XLA) trace", "look at it with XProf or TensorBoard; this version does not read JAX profiles")
     } else if key("Layers") && key("Bindings") {
-        ("TensorRT layer information", "record times with `trtexec --exportProfile`")
+        ("TensorRT layer information, which holds no times", "record them with `trtexec --exportProfile=profile.json` and give that file")
     } else if key("segments") && key("device_traces") {
         ("a PyTorch memory snapshot", "open it at pytorch.org/memory_viz")
-    } else if has(b"\"timeMs\"") && has(b"\"averageMs\"") {
-        ("a TensorRT layer profile", EXPORT)
-    } else if has(b"\"frame\"") && has(b"\"metrics\"") {
-        ("a Triton Proton profile (.hatchet)", "look at it with `proton-viewer FILE`")
     } else if matches!(unknown, Some("Node" | "Session" | "Kernel" | "Api")) {
         ("an ONNX Runtime profile", EXPORT)
     } else {

@@ -5,9 +5,10 @@ use std::hash::Hash;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use crate::aggregates::{Aggregate, Aggregates};
 use crate::collectives::{Collective, Collectives};
 use crate::entities::{Device, DeviceProperties, Lane, Part, Process, RankInfo, Recorded, Recorder, Thread, Tid, Versions};
-use crate::ids::{DetailId, DeviceId, GraphNodeId, LaneId, ProcessId, StrId, ThreadId};
+use crate::ids::{AggregateId, DetailId, DeviceId, GraphNodeId, LaneId, ProcessId, StrId, ThreadId};
 use crate::ns::Ns;
 use crate::strings::Strings;
 use crate::tables::{
@@ -90,6 +91,8 @@ pub struct Trace {
     pub sync_events: SyncEvents,
     /// What is said of collective operations.
     pub collectives: Collectives,
+    /// Work of which the source has sums alone.
+    pub aggregates: Aggregates,
     /// Events read, of every kind, those not kept included.
     pub events_read: u64,
 }
@@ -99,6 +102,15 @@ impl Trace {
     /// this gives the rank of a lane.
     pub fn lane_rank(&self, lane: LaneId) -> u32 {
         self.devices[self.lanes[lane.index()].device.index()].rank
+    }
+
+    /// Whether sums are all there is: nothing says when anything ran.
+    pub fn has_totals_only(&self) -> bool {
+        !self.aggregates.is_empty()
+            && self.host_ops.is_empty()
+            && self.api_calls.is_empty()
+            && self.activities.is_empty()
+            && self.ranges.is_empty()
     }
 
     /// The rank of a thread.
@@ -119,6 +131,7 @@ pub struct TableMarks {
     overheads: usize,
     sync_events: usize,
     collectives: usize,
+    aggregates: usize,
 }
 
 /// An interned table of small values: a list and its reverse map.
@@ -274,6 +287,7 @@ impl TraceBuilder {
             overheads: trace.overheads.len(),
             sync_events: trace.sync_events.len(),
             collectives: trace.collectives.len(),
+            aggregates: trace.aggregates.len(),
         }
     }
 
@@ -360,6 +374,12 @@ impl TraceBuilder {
     /// Adds what is said of a collective operation.
     pub fn push_collective(&mut self, row: Collective) {
         self.trace.collectives.push(row);
+    }
+
+    /// Adds work of which the source has sums alone, and returns its row. What is around it must have been added before.
+    pub fn push_aggregate(&mut self, row: Aggregate) -> AggregateId {
+        self.trace.aggregates.push(row);
+        AggregateId::from_index(self.trace.aggregates.len() - 1)
     }
 
     /// The finished trace.

@@ -78,6 +78,8 @@ pub struct DeviceProperties {
     pub shared_bytes_per_sm: Option<u64>,
     /// Threads in a warp (64 on most AMD devices).
     pub warp_size: Option<u32>,
+    /// Bytes a second to and from device memory at most, where the source says what it follows from (clock and width of the bus).
+    pub peak_memory_bytes_per_s: Option<u64>,
 }
 
 /// A device of one recording.
@@ -138,4 +140,8 @@ pub enum Recorder {
     Torch,
     /// Nsight Systems, which sees no operators but those that announce themselves as ranges.
     NsightSystems,
+    /// Triton's Proton, which adds up by kernel and scope.
+    Proton,
+    /// TensorRT's `trtexec`, which adds up by layer.
+    TensorRt,
 }

@@ -157,6 +157,20 @@ problem_codes! {
     /// Operators that are ranges.
     OperatorsFromRanges, "operators_from_ranges", Info,
         "operators are the NVTX ranges that PyTorch's `emit_nvtx` wrote: what it did not announce is missing", "nothing to do";
+    /// A tree of sums that is not valid JSON from some place on.
+    DamagedTree, "damaged_tree", DataLoss, "the profile is not valid JSON from some place on; everything before it was read",
+        "write the profile again, or copy it again; until then totals are lower bounds";
+    /// A value of a tree of sums that is no such number.
+    UnreadableMetric, "unreadable_metric", DataLoss, "values that are not what their name says (no number, negative, too large) were treated as missing",
+        "write the profile again; negative bytes or operations are an overflow in the program that counted them";
+    /// Sums beside a timeline.
+    TotalsBesideTimeline, "totals_beside_timeline", Notice, "files that hold totals only were left out, since others of the set have a timeline",
+        "give them alone";
+    /// The source has sums alone.
+    TotalsOnly, "totals_only", Info, "the source holds totals only, not when anything ran: wall, busy and idle time, steps and the four questions are unknown",
+        "record a timeline for these (`longpole formats` lists what has one)";
+    /// Clock cycles instead of time.
+    CyclesOnly, "cycles_only", Info, "the profile counts clock cycles inside kernels, and has no times", "profile without the instrumentation backend for times";
     /// Data of a recording that no analysis uses.
     UnusedTables, "unused_tables", Info, "the recording holds data that no analysis uses", "nothing to do";
     /// The profiler's own bookkeeping took host time inside the window.

@@ -35,6 +35,7 @@ impl Trace {
             overheads,
             sync_events: _,
             collectives,
+            aggregates,
             recorder: _,
             events_read: _,
         } = self;
@@ -57,6 +58,7 @@ impl Trace {
                 registers_per_sm: _,
                 shared_bytes_per_sm: _,
                 warp_size: _,
+                peak_memory_bytes_per_s: _,
             } = properties;
             name.iter_mut().for_each(in_place);
         }
@@ -75,8 +77,15 @@ impl Trace {
         for Thread { name, .. } in threads {
             name.iter_mut().for_each(rename);
         }
-        let columns =
-            [&mut host_ops.name, &mut api_calls.name, &mut activities.name, &mut ranges.name, &mut frames.name, &mut overheads.name];
+        let columns = [
+            &mut host_ops.name,
+            &mut api_calls.name,
+            &mut activities.name,
+            &mut ranges.name,
+            &mut frames.name,
+            &mut overheads.name,
+            &mut aggregates.name,
+        ];
         columns.into_iter().flatten().for_each(rename);
         host_ops.rename_inputs(&moved);
         collectives.rename_texts(&moved);

@@ -239,6 +239,11 @@ Examples:
   longpole explain copies --json")]
     #[command(mut_arg("csv", |arg| arg.hide(true)))]
     Explain(ExplainArgs),
+    /// Every format that is read, how to record it, and what it can answer
+    #[command(after_help = "Examples:
+  longpole formats
+  longpole formats --json")]
+    Formats(FormatsArgs),
     /// Shell completions
     #[command(after_help = "Examples:
   longpole completions bash > ~/.local/share/bash-completion/completions/longpole
@@ -263,7 +268,7 @@ impl Command {
             Self::Diff(args) => Some(&args.common),
             Self::Check(args) => Some(&args.common),
             Self::Slice(args) => Some(&args.common),
-            Self::Ncu(_) | Self::Doctor(_) | Self::Explain(_) | Self::Completions { .. } => None,
+            Self::Ncu(_) | Self::Doctor(_) | Self::Explain(_) | Self::Formats(_) | Self::Completions { .. } => None,
         }
     }
 
@@ -301,6 +306,16 @@ pub(crate) struct ExplainArgs {
     /// A code from the list of suspects; all of them if not given
     #[arg(value_name = "CODE")]
     pub(crate) code: Option<String>,
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    /// Colour the text; auto means on a terminal, unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    pub(crate) color: ColorWhen,
+}
+
+/// Flags of `formats`.
+#[derive(Args, Debug)]
+pub(crate) struct FormatsArgs {
     #[command(flatten)]
     pub(crate) format: FormatFlags,
     /// Colour the text; auto means on a terminal, unless NO_COLOR is set

@@ -257,7 +257,9 @@ fn record_cpu(facts: &Facts<'_, '_>) -> Option<Found> {
             percent(top.cuda_ns, facts.device_time)?
         ),
         match facts.trace().recorder {
-            Recorder::Torch => "record operators too (ProfilerActivity.CPU), then read who owns that kernel",
+            Recorder::Torch | Recorder::Proton | Recorder::TensorRt => {
+                "record operators too (ProfilerActivity.CPU), then read who owns that kernel"
+            }
             Recorder::NsightSystems => {
                 "let PyTorch announce its operators (torch.autograd.profiler.emit_nvtx), then read who owns that kernel"
             }

@@ -103,8 +103,8 @@ fn unusable_inputs_say_what_they_are() {
         (b"{}", "found JSON that is not an object with members"),
         (br#"{"profiles": [], "shared": {}}"#, "found a speedscope profile"),
         (br#"{"schema": "1.1", "nodes": []}"#, "found a PyTorch execution trace"),
-        (br#"[{"count": 5}, {"name": "conv", "timeMs": 1.5, "averageMs": 0.3}]"#, "found a TensorRT layer profile"),
-        (br#"[{"frame": {"name": "ROOT"}, "metrics": {}, "children": []}]"#, "found a Triton Proton profile"),
+        (br#"[{"count": 5}]"#, "found a TensorRT layer profile without a readable layer"),
+        (br#"[{"frame": {"name": "ROOT"}, "metrics": {}, "children": []}]"#, "found a Proton profile without a readable kernel or scope"),
         (
             br#"[{"cat": "Node", "ph": "X", "name": "conv_kernel_time", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]"#,
             "found an ONNX Runtime profile",

@@ -14,6 +14,7 @@ mod roofline;
 mod shapes;
 mod step_ceilings;
 mod steps;
+mod sums;
 
 pub use check::{check, check_csv};
 pub use diff::{DiffLayout, diff, diff_csv};
@@ -29,6 +30,7 @@ pub use step_ceilings::Steps;
 pub(crate) use step_ceilings::of_span;
 pub(crate) use steps::rows_in_order;
 pub use steps::{StepLayout, StepOrder, role_source, steps, steps_csv};
+pub use sums::{family_sums, kernel_sums, scope_sums};
 
 use longpole_trace::{DeviceId, Ns, Trace};
 

@@ -11,6 +11,7 @@ use crate::sort;
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let sorting = sort::memory(common.sort.as_deref())?;
     let mut session = Session::open(common)?;
+    session.needs_timeline("memory")?;
     let mut table = memory_table(&session.index, &session.scope);
     session.analysed();
     if let Some(sorting) = &sorting {

@@ -5,6 +5,7 @@ mod diff;
 mod doctor;
 mod explain;
 mod families;
+mod formats;
 mod idle;
 mod kernels;
 mod memory;
@@ -15,6 +16,7 @@ mod ranks;
 mod roofline;
 mod slice;
 mod steps;
+mod sums;
 mod triage;
 
 pub(crate) use ncu::is_report;
@@ -46,6 +48,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Ncu(args) => ncu::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Formats(args) => formats::run(args),
         Command::Completions { shell } => completions(*shell),
     }
 }

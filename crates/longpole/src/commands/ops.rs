@@ -29,6 +29,7 @@ pub(crate) fn sort_by_own_key(table: &mut OpTable) {
 pub(super) fn run(args: &OpsArgs) -> Result<(), Failure> {
     let key = sort_key(args.common.sort.as_deref())?;
     let mut session = Session::open(&args.common)?;
+    session.needs_timeline("ops")?;
     let mut table = op_table(&session.index, &session.scope, args.by);
     let key = sort_rows(&mut table, key);
     session.analysed();

@@ -14,6 +14,7 @@ pub(super) fn run(args: &RooflineArgs) -> Result<(), Failure> {
     let sorting = sort::roofline(common.sort.as_deref())?;
     let measured = args.peaks.as_deref().map(peaks::read).transpose()?;
     let mut session = Session::open_with_arguments(common)?;
+    session.needs_timeline("roofline")?;
     let trace = session.index.trace();
     let known = peaks::of_session(&session, measured)?;
     let mut table = roofline(&session.index, &session.scope, known.as_ref().ok());
