@@ -182,6 +182,7 @@ fn host_and_gpu(facts: &Facts<'_, '_>) -> Answer {
         let text = match facts.trace().recorder {
             Recorder::Torch => "cannot be known: no operators and no ranges were recorded (ProfilerActivity.CPU records them)",
             Recorder::NsightSystems => "cannot be known: no ranges were recorded (NVTX ranges, or emit_nvtx of PyTorch, would tell)",
+            Recorder::Xla | Recorder::OnnxRuntime | Recorder::Unknown => "cannot be known: no operators and no ranges were recorded",
         };
         return Answer::new(UNKNOWN, text);
     }

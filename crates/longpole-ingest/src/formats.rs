@@ -4,9 +4,9 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
-use longpole_trace::TraceBuilder;
+use longpole_trace::{Recorder, TraceBuilder};
 
-use crate::kineto::{self, FileFacts, FileSource, StreamSource};
+use crate::kineto::{self, Dialect, FileFacts, FileSource, StreamSource};
 use crate::nsys;
 
 /// What a format's reader is given.
@@ -24,6 +24,8 @@ pub(crate) type Report<'r> = &'r (dyn Fn(u64) + Sync);
 pub(crate) struct Format {
     /// Name in `source.format`.
     pub(crate) name: &'static str,
+    /// What makes such recordings.
+    pub(crate) recorder: Recorder,
     /// Whether the first bytes may be this format.
     pub(crate) sniff: fn(&[u8]) -> bool,
     /// Reads a recording (or several, one after the other in one input) into the builder.
@@ -41,8 +43,12 @@ pub(crate) struct Reading {
 
 /// Every format that is read.
 pub(crate) const FORMATS: &[Format] = &[
-    Format { name: "kineto", sniff: looks_like_json, read: read_kineto },
-    Format { name: "nsys", sniff: nsys::looks_like_sqlite, read: read_nsys },
+    Format { name: "nsys", recorder: Recorder::NsightSystems, sniff: nsys::looks_like_sqlite, read: read_nsys },
+    Format { name: "jax", recorder: Recorder::Xla, sniff: |head| Dialect::of(head) == Dialect::Jax, read: read_jax },
+    Format { name: "onnxruntime", recorder: Recorder::OnnxRuntime, sniff: |head| Dialect::of(head) == Dialect::Onnx, read: read_onnx },
+    Format { name: "chrome", recorder: Recorder::Unknown, sniff: |head| Dialect::of(head) == Dialect::Chrome, read: read_chrome },
+    // Any other JSON: its reader says what it is, if it is no trace.
+    Format { name: "kineto", recorder: Recorder::Torch, sniff: looks_like_json, read: read_kineto },
 ];
 
 /// A JSON document begins with a bracket, after white space and perhaps a byte order mark.
@@ -51,20 +57,30 @@ fn looks_like_json(head: &[u8]) -> bool {
     head.trim_ascii_start().first().is_none_or(|byte| matches!(byte, b'{' | b'['))
 }
 
-fn read_kineto(
+macro_rules! reads_dialect {
+    ($($name:ident $dialect:ident),*) => {$(
+        fn $name(source: Source<'_>, reading: Reading, builder: &mut TraceBuilder, rank: u32, report: Report<'_>) -> io::Result<Vec<FileFacts>> {
+            read_events(source, reading, Dialect::$dialect, builder, rank, report)
+        }
+    )*};
+}
+reads_dialect!(read_kineto Kineto, read_jax Jax, read_onnx Onnx, read_chrome Chrome);
+
+fn read_events(
     source: Source<'_>,
     reading: Reading,
+    dialect: Dialect,
     builder: &mut TraceBuilder,
     rank: u32,
     report: Report<'_>,
 ) -> io::Result<Vec<FileFacts>> {
     match source {
-        Source::File(file, _) => kineto::read(&file, reading, builder, rank, report),
+        Source::File(file, _) => kineto::read(&file, reading, dialect, builder, rank, report),
         Source::Stream(input, consumed) => {
             let (source, pump) = StreamSource::new(reading.threads + 1);
             std::thread::scope(|scope| {
                 // The stream is read here, since an archive's member cannot leave its thread.
-                let reader = scope.spawn(move || kineto::read(&source, reading, builder, rank, report));
+                let reader = scope.spawn(move || kineto::read(&source, reading, dialect, builder, rank, report));
                 pump.run(input, consumed);
                 match reader.join() {
                     Ok(facts) => facts,

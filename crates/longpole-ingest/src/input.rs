@@ -78,7 +78,7 @@ impl Default for ImportOptions<'_> {
 pub struct SourceInfo {
     /// The input, as the user named it.
     pub path: String,
-    /// Its format: `kineto` or `nsys`.
+    /// Its format: `kineto`, `jax`, `onnxruntime`, `chrome` or `nsys`.
     pub format: &'static str,
     /// Bytes of content, after decompression.
     pub bytes: u64,
@@ -97,7 +97,7 @@ pub struct Imported {
 
 /// What every message about an unusable input says was expected.
 const EXPECTED: &str =
-    "a PyTorch (Kineto) Chrome trace, i.e. JSON with `traceEvents`, plain, .gz, .zst or .tar.gz, or an Nsight Systems export (.sqlite)";
+    "a trace of PyTorch, JAX or ONNX Runtime or any Chrome trace (JSON, plain, .gz, .zst or .tar.gz), or an Nsight Systems export (.sqlite)";
 pub(crate) const HINT: &str = "export one with `prof.export_chrome_trace(\"trace.json.gz\")`";
 
 /// Reads an input.
@@ -133,6 +133,7 @@ struct Importer<'p> {
     done_before: u64,
     total: Option<u64>,
     format: &'static str,
+    recorder: Recorder,
     /// What an unusable input turned out to be.
     found: Option<(String, &'static str)>,
 }
@@ -148,6 +149,7 @@ impl<'p> Importer<'p> {
             done_before: 0,
             total: None,
             format: "kineto",
+            recorder: Recorder::Torch,
             found: None,
         }
     }
@@ -320,6 +322,7 @@ impl<'p> Importer<'p> {
             self.problems.add(ProblemCode::ExternalIdIsCorrelation, None, || None);
         }
         self.format = format.name;
+        self.recorder = format.recorder;
         self.files.append(&mut documents);
         Ok(())
     }
@@ -347,20 +350,35 @@ impl<'p> Importer<'p> {
         trace.recorded.stacks |= !trace.frames.is_empty();
         // What a cut file has none of may have stood behind the cut: device events come last.
         let is_cut = problems.get(ProblemCode::Truncated).is_some();
-        let is_nsys = self.format == "nsys";
-        trace.recorder = if is_nsys { Recorder::NsightSystems } else { Recorder::Torch };
+        trace.recorder = self.recorder;
         if trace.host_ops.is_empty() && !is_cut {
             problems.add(ProblemCode::NoOperators, None, || None);
-            if is_nsys {
-                let hint =
-                    "Nsight Systems sees no operators: run PyTorch under `torch.autograd.profiler.emit_nvtx()`, or go by NVTX ranges";
+            let hint = match self.recorder {
+                Recorder::Torch => None,
+                Recorder::NsightSystems => {
+                    Some("Nsight Systems sees no operators: run PyTorch under `torch.autograd.profiler.emit_nvtx()`, or go by NVTX ranges")
+                }
+                Recorder::Xla => Some("no device work names its HLO operation: go by ranges (`longpole ranges`)"),
+                Recorder::OnnxRuntime => Some("profile with `SessionOptions.enable_profiling` and run the model before `end_profiling()`"),
+                Recorder::Unknown => Some("a Chrome trace names ranges, not operators: see `longpole ranges`"),
+            };
+            if let Some(hint) = hint {
                 problems.note_hint(ProblemCode::NoOperators, hint);
             }
         }
         if trace.activities.is_empty() && !is_cut {
             problems.add(ProblemCode::NoDeviceActivity, None, || None);
-            if is_nsys {
-                problems.note_hint(ProblemCode::NoDeviceActivity, "record with `nsys profile --trace=cuda,nvtx`");
+            let hint = match self.recorder {
+                Recorder::Torch => None,
+                Recorder::NsightSystems => Some("record with `nsys profile --trace=cuda,nvtx`"),
+                Recorder::Xla => Some("nothing ran on a GPU, or its tracer could not start (see the log of the program for CUPTI)"),
+                Recorder::OnnxRuntime => {
+                    Some("ONNX Runtime records it with a GPU provider and a build with CUDA profiling: otherwise record with `nsys profile`")
+                }
+                Recorder::Unknown => Some("this writer records host ranges only: record with `nsys profile` or torch.profiler to see the GPU"),
+            };
+            if let Some(hint) = hint {
+                problems.note_hint(ProblemCode::NoDeviceActivity, hint);
             }
         }
         Ok(Imported { trace, problems, source: SourceInfo { path: self.label, format: self.format, bytes } })
@@ -456,8 +474,8 @@ fn describe_rank(builder: &mut TraceBuilder, facts: &FileFacts) {
     trace.recorded.modules |= facts.recorded.modules;
 }
 
-/// Bytes that formats are recognised by; a tar header is within them.
-const HEAD: u64 = 4096;
+/// Bytes that formats are recognised by; a tar header is within them, and so are the first events of a trace behind what describes it.
+const HEAD: u64 = 64 * 1024;
 /// Bytes of a tar header.
 const TAR_BLOCK: usize = 512;
 

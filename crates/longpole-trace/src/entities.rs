@@ -138,4 +138,10 @@ pub enum Recorder {
     Torch,
     /// Nsight Systems, which sees no operators but those that announce themselves as ranges.
     NsightSystems,
+    /// XLA's profiler, for JAX and TensorFlow.
+    Xla,
+    /// ONNX Runtime's profiler.
+    OnnxRuntime,
+    /// A program that writes Chrome traces and nothing is known of.
+    Unknown,
 }

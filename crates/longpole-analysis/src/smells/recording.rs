@@ -261,6 +261,7 @@ fn record_cpu(facts: &Facts<'_, '_>) -> Option<Found> {
             Recorder::NsightSystems => {
                 "let PyTorch announce its operators (torch.autograd.profiler.emit_nvtx), then read who owns that kernel"
             }
+            Recorder::Xla | Recorder::OnnxRuntime | Recorder::Unknown => "see which ranges launch it (longpole ranges)",
         },
     );
     Some(found.fact("activities", activities(facts)).fact("top_kernel", top.name.as_str()).fact("top_kernel_ns", top.cuda_ns).leading(true))
