@@ -96,8 +96,7 @@ pub struct Imported {
 }
 
 /// What every message about an unusable input says was expected.
-const EXPECTED: &str =
-    "a trace of PyTorch, JAX or ONNX Runtime or any Chrome trace (JSON, plain, .gz, .zst or .tar.gz), or an Nsight Systems export (.sqlite)";
+const EXPECTED: &str = "a trace of PyTorch, JAX or ONNX Runtime or any Chrome trace (JSON, plain, .gz, .zst or .tar.gz), or an Nsight Systems export (.sqlite)";
 pub(crate) const HINT: &str = "export one with `prof.export_chrome_trace(\"trace.json.gz\")`";
 
 /// Reads an input.
@@ -372,10 +371,12 @@ impl<'p> Importer<'p> {
                 Recorder::Torch => None,
                 Recorder::NsightSystems => Some("record with `nsys profile --trace=cuda,nvtx`"),
                 Recorder::Xla => Some("nothing ran on a GPU, or its tracer could not start (see the log of the program for CUPTI)"),
-                Recorder::OnnxRuntime => {
-                    Some("ONNX Runtime records it with a GPU provider and a build with CUDA profiling: otherwise record with `nsys profile`")
+                Recorder::OnnxRuntime => Some(
+                    "ONNX Runtime records it with a GPU provider and a build with CUDA profiling: otherwise record with `nsys profile`",
+                ),
+                Recorder::Unknown => {
+                    Some("this writer records host ranges only: record with `nsys profile` or torch.profiler to see the GPU")
                 }
-                Recorder::Unknown => Some("this writer records host ranges only: record with `nsys profile` or torch.profiler to see the GPU"),
             };
             if let Some(hint) = hint {
                 problems.note_hint(ProblemCode::NoDeviceActivity, hint);

@@ -68,14 +68,7 @@ impl Dialect {
     }
 
     /// Takes one argument of a writer with names of its own.
-    pub(super) fn read_arg<'a>(
-        self,
-        tokens: &mut Tokens<'a>,
-        colon: usize,
-        key_end: usize,
-        args: &mut Args<'a>,
-        extras: &mut Extras<'a>,
-    ) {
+    pub(super) fn read_arg<'a>(self, tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mut Args<'a>, extras: &mut Extras<'a>) {
         match self {
             Self::Jax => jax::read_arg(tokens, colon, key_end, args, extras),
             Self::Onnx => onnx::read_arg(tokens, colon, key_end, args, extras),

@@ -50,7 +50,13 @@ pub(super) enum Work<'a> {
 }
 
 /// Takes one argument.
-pub(super) fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mut Args<'a>, extras: &mut super::dialect::Extras<'a>) {
+pub(super) fn read_arg<'a>(
+    tokens: &mut Tokens<'a>,
+    colon: usize,
+    key_end: usize,
+    args: &mut Args<'a>,
+    extras: &mut super::dialect::Extras<'a>,
+) {
     macro_rules! is {
         ($key:literal) => {
             tokens.is_key(key_end, $key)
@@ -76,7 +82,8 @@ pub(super) fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize
         jax.hlo_module = text().filter(|module| !module.is_empty());
     } else if is!(b"\"context_id\"") {
         // Written as `$$1`, which makes a viewer show it as a number.
-        args.context = text().and_then(|id| parse_u64(id.trim_ascii_start().strip_prefix(b"$$").unwrap_or(id))).and_then(|id| i64::try_from(id).ok());
+        args.context =
+            text().and_then(|id| parse_u64(id.trim_ascii_start().strip_prefix(b"$$").unwrap_or(id))).and_then(|id| i64::try_from(id).ok());
     } else if is!(b"\"cuda_graph_id\"") {
         args.graph = tokens.u64(colon).filter(|id| *id != 0);
     } else if is!(b"\"cuda_graph_node_id\"") {

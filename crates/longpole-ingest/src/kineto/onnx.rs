@@ -33,7 +33,13 @@ pub(super) struct Extras<'a> {
 }
 
 /// Takes one argument.
-pub(super) fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize, args: &mut Args<'a>, extras: &mut super::dialect::Extras<'a>) {
+pub(super) fn read_arg<'a>(
+    tokens: &mut Tokens<'a>,
+    colon: usize,
+    key_end: usize,
+    args: &mut Args<'a>,
+    extras: &mut super::dialect::Extras<'a>,
+) {
     macro_rules! is {
         ($key:literal) => {
             tokens.is_key(key_end, $key)
@@ -51,7 +57,9 @@ pub(super) fn read_arg<'a>(tokens: &mut Tokens<'a>, colon: usize, key_end: usize
     } else if is!(b"\"name\"") {
         args.label = tokens.string(colon);
     } else {
-        for (axis, (grid, block)) in [(b"\"grid_x\"", b"\"block_x\""), (b"\"grid_y\"", b"\"block_y\""), (b"\"grid_z\"", b"\"block_z\"")].into_iter().enumerate() {
+        for (axis, (grid, block)) in
+            [(b"\"grid_x\"", b"\"block_x\""), (b"\"grid_y\"", b"\"block_y\""), (b"\"grid_z\"", b"\"block_z\"")].into_iter().enumerate()
+        {
             if tokens.is_key(key_end, grid) {
                 onnx.grid[axis] = tokens.u32(colon);
             } else if tokens.is_key(key_end, block) {
@@ -100,7 +108,8 @@ pub(super) fn shapes_and_types(inputs: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     for _ in 0..MAX_INPUTS {
         match cursor.take_structural()? {
             (_, b'{') => {}
-            (_, b']') => {
+            // Structure alone does not show scalars.
+            (at, b']') if types.len() > 1 || inputs[..at].trim_ascii_end().ends_with(b"[") => {
                 shapes.push(b']');
                 types.push(b']');
                 return Some((shapes, types));
@@ -130,7 +139,9 @@ mod tests {
 
     #[test]
     fn inputs_become_shapes_and_types() {
-        let read = |text: &str| shapes_and_types(text.as_bytes()).map(|(shapes, types)| [shapes, types].map(|text| String::from_utf8(text).unwrap()));
+        let read = |text: &str| {
+            shapes_and_types(text.as_bytes()).map(|(shapes, types)| [shapes, types].map(|text| String::from_utf8(text).unwrap()))
+        };
         assert_eq!(read(r#"[{"float":[1,3,224]},{"int64":[]}]"#), Some(["[[1,3,224],[]]".to_owned(), r#"["float","int64"]"#.to_owned()]));
         assert_eq!(read("[]"), Some(["[]".to_owned(), "[]".to_owned()]));
         for bad in ["", "7", "[7]", "[[1]]", r#"[{"float":7}]"#, r#"[{"float":[1],"int":[2]}]"#, r#"[{"float":[1]}"#] {

@@ -84,7 +84,9 @@ impl Pairs {
                 open.push(Open { name, thread: mark.thread, start: mark.at });
                 continue;
             }
-            let Some(name) = mark.name.or_else(|| open.last().map(|top| top.name)).filter(|name| count.get(name).is_some_and(|open| *open > 0)) else {
+            let Some(name) =
+                mark.name.or_else(|| open.last().map(|top| top.name)).filter(|name| count.get(name).is_some_and(|open| *open > 0))
+            else {
                 self.stray.0 += 1;
                 self.stray.1 = self.stray.1.or(mark.name);
                 continue;
@@ -170,7 +172,7 @@ mod tests {
         assert_eq!(match_all(&[b(1, 0), b(2, 1), nameless, Mark { at: Ns(9), ..nameless }]), (vec![(2, 1, 5), (1, 0, 9)], 0, 0));
         // An end that is missing, one that is stray, one that never came.
         assert_eq!(match_all(&[b(1, 0), b(2, 1), e(1, 9)]), (vec![(2, 1, 9), (1, 0, 9)], 1, 0));
-        assert_eq!(match_all(&[b(1, 0), e(2, 5), e(1, 9), e(1, 10), nameless]), (vec![(1, 0, 9)], 0, 3));
+        assert_eq!(match_all(&[b(1, 0), e(2, 5), e(1, 9), e(1, 10), Mark { at: Ns(11), ..nameless }]), (vec![(1, 0, 9)], 0, 3));
         assert_eq!(match_all(&[b(1, 0), b(1, 3), e(1, 4)]), (vec![(1, 3, 4), (1, 0, 100)], 1, 0));
     }
 

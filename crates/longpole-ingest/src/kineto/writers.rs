@@ -183,7 +183,17 @@ impl Worker {
             let node = GraphNode { graph: args.graph.unwrap_or(0), node: args.graph_node.unwrap_or(0) };
             GraphNodeId(self.locals.graph_nodes.intern(node))
         });
-        rows.activities.push(Activity { kind, name, lane, start, dur, correlation: args.correlation, external_id: None, detail, graph_node });
+        rows.activities.push(Activity {
+            kind,
+            name,
+            lane,
+            start,
+            dur,
+            correlation: args.correlation,
+            external_id: None,
+            detail,
+            graph_node,
+        });
     }
 }
 
@@ -277,7 +287,10 @@ impl Documents {
             builder.push_host_op(operator);
         }
         let (at_limit, hint) = match self.dialect {
-            Dialect::Jax => (self.limited > 0 && self.limited.is_multiple_of(jax::EVENT_LIMIT), "trace fewer steps, or set TF_PROFILER_TRACE_VIEWER_MAX_EVENTS to more than there are"),
+            Dialect::Jax => (
+                self.limited > 0 && self.limited.is_multiple_of(jax::EVENT_LIMIT),
+                "trace fewer steps, or set TF_PROFILER_TRACE_VIEWER_MAX_EVENTS to more than there are",
+            ),
             Dialect::Onnx => (self.limited == onnx::EVENT_LIMIT, "profile fewer runs of the model"),
             Dialect::Kineto | Dialect::Chrome => (false, ""),
         };
@@ -286,7 +299,10 @@ impl Documents {
             problems.note_hint(ProblemCode::EventLimit, hint);
         }
         if problems.get(ProblemCode::GraphLevelTrace).is_some() {
-            problems.note_hint(ProblemCode::GraphLevelTrace, "record graphs node by node, or run without command buffers (XLA_FLAGS=--xla_gpu_enable_command_buffer=)");
+            problems.note_hint(
+                ProblemCode::GraphLevelTrace,
+                "record graphs node by node, or run without command buffers (XLA_FLAGS=--xla_gpu_enable_command_buffer=)",
+            );
         }
         *self = Self::new(self.dialect);
     }
