@@ -349,18 +349,15 @@ impl<'p> Importer<'p> {
         let is_cut = problems.get(ProblemCode::Truncated).is_some();
         let is_nsys = self.format == "nsys";
         trace.recorder = if is_nsys { Recorder::NsightSystems } else { Recorder::Torch };
-        if trace.host_ops.is_empty() && !is_cut {
-            problems.add(ProblemCode::NoOperators, None, || None);
-            if is_nsys {
-                let hint =
-                    "Nsight Systems sees no operators: run PyTorch under `torch.autograd.profiler.emit_nvtx()`, or go by NVTX ranges";
-                problems.note_hint(ProblemCode::NoOperators, hint);
-            }
-        }
-        if trace.activities.is_empty() && !is_cut {
-            problems.add(ProblemCode::NoDeviceActivity, None, || None);
-            if is_nsys {
-                problems.note_hint(ProblemCode::NoDeviceActivity, "record with `nsys profile --trace=cuda,nvtx`");
+        let (advice, is_usual) = (trace.recorder.advice(), trace.recorder == Recorder::default());
+        let missing = [
+            (trace.host_ops.is_empty(), ProblemCode::NoOperators, advice.operators_hint),
+            (trace.activities.is_empty(), ProblemCode::NoDeviceActivity, advice.device_hint),
+        ];
+        for (_, code, hint) in missing.into_iter().filter(|(is_missing, ..)| *is_missing && !is_cut) {
+            problems.add(code, None, || None);
+            if !is_usual {
+                problems.note_hint(code, hint);
             }
         }
         Ok(Imported { trace, problems, source: SourceInfo { path: self.label, format: self.format, bytes } })
