@@ -350,36 +350,15 @@ impl<'p> Importer<'p> {
         // What a cut file has none of may have stood behind the cut: device events come last.
         let is_cut = problems.get(ProblemCode::Truncated).is_some();
         trace.recorder = self.recorder;
-        if trace.host_ops.is_empty() && !is_cut {
-            problems.add(ProblemCode::NoOperators, None, || None);
-            let hint = match self.recorder {
-                Recorder::Torch => None,
-                Recorder::NsightSystems => {
-                    Some("Nsight Systems sees no operators: run PyTorch under `torch.autograd.profiler.emit_nvtx()`, or go by NVTX ranges")
-                }
-                Recorder::Xla => Some("no device work names its HLO operation: go by ranges (`longpole ranges`)"),
-                Recorder::OnnxRuntime => Some("profile with `SessionOptions.enable_profiling` and run the model before `end_profiling()`"),
-                Recorder::Unknown => Some("a Chrome trace names ranges, not operators: see `longpole ranges`"),
-            };
-            if let Some(hint) = hint {
-                problems.note_hint(ProblemCode::NoOperators, hint);
-            }
-        }
-        if trace.activities.is_empty() && !is_cut {
-            problems.add(ProblemCode::NoDeviceActivity, None, || None);
-            let hint = match self.recorder {
-                Recorder::Torch => None,
-                Recorder::NsightSystems => Some("record with `nsys profile --trace=cuda,nvtx`"),
-                Recorder::Xla => Some("nothing ran on a GPU, or its tracer could not start (see the log of the program for CUPTI)"),
-                Recorder::OnnxRuntime => Some(
-                    "ONNX Runtime records it with a GPU provider and a build with CUDA profiling: otherwise record with `nsys profile`",
-                ),
-                Recorder::Unknown => {
-                    Some("this writer records host ranges only: record with `nsys profile` or torch.profiler to see the GPU")
-                }
-            };
-            if let Some(hint) = hint {
-                problems.note_hint(ProblemCode::NoDeviceActivity, hint);
+        let (advice, is_usual) = (trace.recorder.advice(), trace.recorder == Recorder::default());
+        let missing = [
+            (trace.host_ops.is_empty(), ProblemCode::NoOperators, advice.operators_hint),
+            (trace.activities.is_empty(), ProblemCode::NoDeviceActivity, advice.device_hint),
+        ];
+        for (_, code, hint) in missing.into_iter().filter(|(is_missing, ..)| *is_missing && !is_cut) {
+            problems.add(code, None, || None);
+            if !is_usual {
+                problems.note_hint(code, hint);
             }
         }
         Ok(Imported { trace, problems, source: SourceInfo { path: self.label, format: self.format, bytes } })

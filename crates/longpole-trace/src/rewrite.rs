@@ -34,6 +34,8 @@ impl Trace {
             frames,
             overheads,
             sync_events: _,
+            os_calls,
+            cpu_samples,
             collectives,
             recorder: _,
             events_read: _,
@@ -75,8 +77,16 @@ impl Trace {
         for Thread { name, .. } in threads {
             name.iter_mut().for_each(rename);
         }
-        let columns =
-            [&mut host_ops.name, &mut api_calls.name, &mut activities.name, &mut ranges.name, &mut frames.name, &mut overheads.name];
+        let columns = [
+            &mut host_ops.name,
+            &mut api_calls.name,
+            &mut activities.name,
+            &mut ranges.name,
+            &mut frames.name,
+            &mut overheads.name,
+            &mut os_calls.name,
+            &mut cpu_samples.name,
+        ];
         columns.into_iter().flatten().for_each(rename);
         host_ops.rename_inputs(&moved);
         collectives.rename_texts(&moved);
