@@ -116,7 +116,7 @@ const ONNX_RUNTIME: Advice = Advice {
     phases_unknown: "cannot be known: ONNX Runtime names runs of the model, not phases (a session a phase would tell)",
     name_phases: "give each phase a session of its own, then compare their profiles",
     no_memory: "memory: a profile of ONNX Runtime holds no allocations",
-    no_shapes: "shapes: not recorded (ONNX Runtime 1.10 and later records them)",
+    no_shapes: "shapes: not recorded (newer versions of ONNX Runtime record them)",
     no_stacks: "stacks: a profile of ONNX Runtime holds none",
     operators_hint: "no node was run while the profile was recorded: run the model before `end_profiling()`",
     device_hint: "ONNX Runtime records it with a GPU provider, built with CUDA profiling; `nsys profile` records it with any build",
