@@ -181,7 +181,7 @@ fn instances(index: &TraceIndex<'_>, scope: &Scope, mut extents: Option<&mut Vec
         // Many threads may each see all that the autograd workers launched; most of it lies outside their ranges.
         let of_process = worker_threads.iter().filter(|&&worker| trace.threads[worker].process == process);
         let sources = of_process.copied().chain((!workers[thread]).then_some(thread));
-        let launched = |row: &u32| index.links().call(ActivityId(*row)).map_or(Ns::MIN, |call| trace.api_calls.start[call.index()]);
+        let launched = |row: &u32| index.launch(ActivityId(*row)).map_or(Ns::MIN, |(_, at)| at);
         let is_seen = |row: &u32| (first..last).contains(&launched(row));
         let mut seen: Vec<u32> = sources.flat_map(|source| &launches[source]).filter(|row| is_seen(row)).copied().collect();
         if !seen.is_sorted_by_key(launched) {
@@ -198,10 +198,10 @@ fn launches_by_thread(index: &TraceIndex<'_>, scope: &Scope) -> Vec<Vec<u32>> {
     let mut launches = vec![Vec::new(); trace.threads.len()];
     for row in 0..trace.activities.len() {
         let id = ActivityId::from_index(row);
-        if let Some(call) = index.links().call(id)
+        if let Some((thread, _)) = index.launch(id)
             && scope.includes_activity(index, id)
         {
-            launches[trace.api_calls.thread[call.index()].index()].push(row as u32);
+            launches[thread.index()].push(row as u32);
         }
     }
     launches

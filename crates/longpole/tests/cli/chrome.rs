@@ -107,7 +107,10 @@ fn no_name_of_these_files_acts_on_its_reader() {
             host("Node", &format!(r#"_kernel_time","args":{{"op_name":"{NAME}","input_type_shape":[{{"{NAME}":[1]}}]}}}}"#)),
             host("Kernel", &format!(r#"","args":{{"stream":"{NAME}","parent_name":"{NAME}_kernel_time"}}}}"#))
         ),
-        format!(r#"[{{"ph":"B","name":"{NAME}","pid":1,"tid":"{NAME}","ts":1}},{{"ph":"e","id":"{NAME}","name":"{NAME}","pid":1,"ts":3}},{}]"#, host(NAME, "\"}")),
+        format!(
+            r#"[{{"ph":"B","name":"{NAME}","pid":1,"tid":"{NAME}","ts":1}},{{"ph":"e","id":"{NAME}","name":"{NAME}","pid":1,"ts":3}},{}]"#,
+            host(NAME, "\"}")
+        ),
     ];
     for (index, document) in documents.iter().enumerate() {
         let path = directory.path().join(format!("{index}.json"));
