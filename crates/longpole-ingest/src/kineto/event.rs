@@ -101,10 +101,9 @@ impl Event<'_> {
     #[inline]
     fn lacks_member(&self, dialect: Dialect) -> bool {
         match self.phase {
-            // Other writers leave out categories, and the names of ends.
+            // Other writers leave out categories, and names of ends.
             b'X' if dialect != Dialect::Kineto => !self.has_name || self.ts.is_none() || self.dur.is_none(),
-            b'E' => false,
-            b's' | b't' | b'f' => false,
+            b's' | b't' | b'f' | b'E' => false,
             b'X' if self.tid.is_none() || (self.pid.is_none() && self.pid_text.is_none()) => true,
             b'X' => {
                 let unread = |time| matches!(time, None | Some(Decimal::Invalid));

@@ -1,5 +1,7 @@
 //! Chrome traces of unknown writers.
 
+use std::fmt::Write as _;
+
 use longpole_trace::{Recorder, Tid};
 
 use crate::support::{corpus_bytes, ops, problems, ranges, read, work};
@@ -18,8 +20,11 @@ fn the_sample() {
     assert!(found.trace.threads.iter().any(|thread| name(thread.name) == Some("worker")));
 }
 
-/// Ranges of a list of events: name, start and duration in nanoseconds.
-fn pairs(events: &str) -> (Vec<(String, i64, i64)>, Vec<(&'static str, u64)>) {
+/// Name, start and duration in nanoseconds.
+type Row = (String, i64, i64);
+
+/// Ranges of a list of events, and what was told.
+fn pairs(events: &str) -> (Vec<Row>, Vec<(&'static str, u64)>) {
     let found = read(format!(r#"[{events}, {{"ph":"X","name":"end","pid":1,"tid":9,"ts":1,"dur":99}}]"#).as_bytes());
     let table = &found.trace.ranges;
     let mut rows: Vec<_> = (0..table.len())
@@ -61,10 +66,10 @@ fn pairs_meet_across_segments() {
     let count = 30_000;
     let mut text = String::from("{\"traceEvents\": [\n");
     for n in 0..count {
-        text.push_str(&format!("{{\"ph\":\"B\",\"name\":\"r{}\",\"pid\":1,\"tid\":1,\"ts\":{n}}},\n", n % 7));
+        let _ = writeln!(text, r#"{{"ph":"B","name":"r{}","pid":1,"tid":1,"ts":{n}}},"#, n % 7);
     }
     for n in 0..count {
-        text.push_str(&format!("{{\"ph\":\"E\",\"pid\":1,\"tid\":1,\"ts\":{}}},\n", count + n));
+        let _ = writeln!(text, r#"{{"ph":"E","pid":1,"tid":1,"ts":{}}},"#, count + n);
     }
     let found = read((text + "{\"ph\":\"X\",\"name\":\"x\",\"pid\":1,\"tid\":2,\"ts\":1,\"dur\":1}]}").as_bytes());
     let total: i64 = ranges(&found).iter().filter(|(name, _)| *name != "x").map(|(_, sum)| sum.1).sum();

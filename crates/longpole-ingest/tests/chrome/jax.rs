@@ -1,5 +1,7 @@
 //! What events of XLA become.
 
+use std::fmt::Write as _;
+
 use longpole_trace::{ActivityKind, Detail, LaunchConfig, MemcpyKind, Recorder, Transfer};
 
 use crate::support::{calls, corpus_bytes, frames, of_kind, ops, problems, ranges, read, work, work_by_op};
@@ -104,7 +106,7 @@ fn a_trace_as_long_as_the_writer_writes_them_lacks_its_end() {
     let events = |count: usize| {
         let mut text = HEAD.to_owned();
         for at in 0..count {
-            text.push_str(&format!(r#"{{"ph":"X","pid":701,"tid":1,"ts":{at},"dur":1,"name":"e"}},"#));
+            let _ = write!(text, r#"{{"ph":"X","pid":701,"tid":1,"ts":{at},"dur":1,"name":"e"}},"#);
         }
         read((text + "{}]}").as_bytes())
     };
