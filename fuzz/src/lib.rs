@@ -55,3 +55,8 @@ pub fn reads_the_same_with_any_threads(data: &[u8]) {
     let together = import_bytes(data, 3).ok().map(|imported| answers(&imported));
     assert_eq!(alone, together, "the number of threads changed the result");
 }
+
+/// The same, with bytes behind the beginning of a document that tells whose events it holds.
+pub fn events_after(head: &str, data: &[u8]) {
+    reads_the_same_with_any_threads(&[head.as_bytes(), data].concat());
+}

@@ -11,6 +11,7 @@ mod host_pace;
 mod idle;
 mod index;
 mod kernels;
+mod median;
 mod memory;
 mod ops;
 mod pace;
@@ -50,8 +51,8 @@ pub use diff::{
 pub use families::{Family, FamilyRow, family_table};
 pub use host_pace::{HostBoundWindow, host_bound_window};
 pub use idle::{
-    CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, IdleCause, IdlePiece, IdleTable, Queue, QueueSample, RangeIdle, idle_pieces,
-    idle_table,
+    CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, HostSamples, IdleCause, IdlePiece, IdleTable, Queue, QueueSample, RangeIdle,
+    SampleRow, idle_pieces, idle_table,
 };
 pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex};
 pub use kernels::{KernelOwner, KernelRow, kernel_table, short_names};

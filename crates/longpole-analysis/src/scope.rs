@@ -291,9 +291,8 @@ impl Parts {
         if self.time.is_none() && all_launches {
             return true;
         }
-        if let Some(call) = index.links().call(activity) {
-            let calls = &trace.api_calls;
-            self.includes_host(trace, calls.thread[call.index()], calls.start[call.index()])
+        if let Some((thread, at)) = index.launch(activity) {
+            self.includes_host(trace, thread, at)
         } else {
             let start = trace.activities.start[activity.index()];
             all_launches && self.time.is_none_or(|time| time.start <= start && start < time.end)
@@ -319,9 +318,8 @@ impl Parts {
             if !self.includes_activity(index, activity) {
                 continue;
             }
-            let call = index.links().call(activity).map(ApiCallId::index);
-            let (thread, at) = match (host, call) {
-                (Some(_), Some(call)) => (trace.api_calls.thread[call].index(), trace.api_calls.start[call]),
+            let (thread, at) = match (host, index.launch(activity)) {
+                (Some(_), Some((thread, at))) => (thread.index(), at),
                 // Without instances there is one interval, and all that is included was launched in it.
                 _ => (0, Ns::MAX),
             };

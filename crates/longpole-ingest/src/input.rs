@@ -96,8 +96,8 @@ pub struct Imported {
 }
 
 /// What every message about an unusable input says was expected.
-const EXPECTED: &str = "a PyTorch (Kineto) Chrome trace, i.e. JSON with `traceEvents`, plain, .gz, .zst or .tar.gz, an Nsight Systems export (.sqlite), a Triton \
-     Proton profile (.hatchet) or a TensorRT layer profile";
+const EXPECTED: &str = "a trace of PyTorch, JAX or ONNX Runtime or any Chrome trace (JSON, plain, .gz, .zst or .tar.gz), an Nsight Systems export (.sqlite), a \
+     Triton Proton profile (.hatchet) or a TensorRT layer profile";
 pub(crate) const HINT: &str = "export one with `prof.export_chrome_trace(\"trace.json.gz\")`";
 
 /// Reads an input.
@@ -133,6 +133,7 @@ struct Importer<'p> {
     done_before: u64,
     total: Option<u64>,
     format: &'static str,
+    recorder: Recorder,
     /// What an unusable input turned out to be.
     found: Option<(String, &'static str)>,
 }
@@ -148,6 +149,7 @@ impl<'p> Importer<'p> {
             done_before: 0,
             total: None,
             format: "kineto",
+            recorder: Recorder::Torch,
             found: None,
         }
     }
@@ -320,6 +322,7 @@ impl<'p> Importer<'p> {
             self.problems.add(ProblemCode::ExternalIdIsCorrelation, None, || None);
         }
         self.format = format.name;
+        self.recorder = format.recorder;
         self.files.append(&mut documents);
         Ok(())
     }
@@ -347,13 +350,7 @@ impl<'p> Importer<'p> {
         trace.recorded.stacks |= !trace.frames.is_empty();
         // What a cut file has none of may have stood behind the cut: device events come last.
         let is_cut = problems.get(ProblemCode::Truncated).is_some();
-        let is_nsys = self.format == "nsys";
-        trace.recorder = match self.format {
-            "nsys" => Recorder::NsightSystems,
-            "proton" => Recorder::Proton,
-            "tensorrt" => Recorder::TensorRt,
-            _ => Recorder::Torch,
-        };
+        trace.recorder = self.recorder;
         let is_in_sums = trace.has_totals_only();
         if is_in_sums {
             problems.add(ProblemCode::TotalsOnly, None, || None);
@@ -362,18 +359,15 @@ impl<'p> Importer<'p> {
             trace.aggregates = Aggregates::default();
             problems.add(ProblemCode::TotalsBesideTimeline, None, || None);
         }
-        if trace.host_ops.is_empty() && !is_cut && !is_in_sums {
-            problems.add(ProblemCode::NoOperators, None, || None);
-            if is_nsys {
-                let hint =
-                    "Nsight Systems sees no operators: run PyTorch under `torch.autograd.profiler.emit_nvtx()`, or go by NVTX ranges";
-                problems.note_hint(ProblemCode::NoOperators, hint);
-            }
-        }
-        if trace.activities.is_empty() && !is_cut && !is_in_sums {
-            problems.add(ProblemCode::NoDeviceActivity, None, || None);
-            if is_nsys {
-                problems.note_hint(ProblemCode::NoDeviceActivity, "record with `nsys profile --trace=cuda,nvtx`");
+        let (advice, is_usual) = (trace.recorder.advice(), trace.recorder == Recorder::default());
+        let missing = [
+            (trace.host_ops.is_empty(), ProblemCode::NoOperators, advice.operators_hint),
+            (trace.activities.is_empty(), ProblemCode::NoDeviceActivity, advice.device_hint),
+        ];
+        for (_, code, hint) in missing.into_iter().filter(|(is_missing, ..)| *is_missing && !is_cut && !is_in_sums) {
+            problems.add(code, None, || None);
+            if !is_usual {
+                problems.note_hint(code, hint);
             }
         }
         Ok(Imported { trace, problems, source: SourceInfo { path: self.label, format: self.format, bytes } })
@@ -469,8 +463,8 @@ fn describe_rank(builder: &mut TraceBuilder, facts: &FileFacts) {
     trace.recorded.modules |= facts.recorded.modules;
 }
 
-/// Bytes that formats are recognised by; a tar header is within them.
-const HEAD: u64 = 4096;
+/// Bytes that formats are recognised by; a tar header is within them, and so are the first events of a trace behind what describes it.
+const HEAD: u64 = 64 * 1024;
 /// Bytes of a tar header.
 const TAR_BLOCK: usize = 512;
 

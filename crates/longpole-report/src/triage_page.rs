@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use longpole_analysis::{DeviceTotals, GroupBy, Report, Totals, Triage};
-use longpole_trace::{Ns, Trace};
+use longpole_trace::{Ns, Recorder, Trace};
 
 use crate::header::{Header, markdown_header, text_header};
 use crate::markdown_table::markdown;
@@ -163,9 +163,9 @@ fn device_line(totals: &DeviceTotals, trace: &Trace) -> Line {
 }
 
 /// The tables of the page with their titles; families keep all rows, the others their head.
-fn tables(triage: &Triage, page: &Page<'_>) -> Vec<(&'static str, Table)> {
+fn tables(triage: &Triage, recorder: Recorder, page: &Page<'_>) -> Vec<(&'static str, Table)> {
     let limit = page.limit;
-    let mut ops = views::ops(&triage.ops, GroupBy::Name);
+    let mut ops = views::ops(&triage.ops, GroupBy::Name, recorder);
     if let Some(column) = page.sorted_by {
         ops.keep(column);
     }
@@ -194,7 +194,7 @@ pub fn triage_text(header: &Header<'_>, triage: &Triage, trace: &Trace, page: &P
     out.push_str(&suspects_text(&triage.smells, options));
     out.push_str(&host_clock_text(triage, options));
     out.push_str(&questions_text(&triage.questions, options));
-    let tables = tables(triage, page);
+    let tables = tables(triage, trace.recorder, page);
     if let Some(note) = page.filter_note() {
         out.push('\n');
         hanging(&mut out, "Note: ", &note, options);
@@ -227,7 +227,7 @@ pub fn triage_markdown(header: &Header<'_>, triage: &Triage, trace: &Trace, page
         let _ = writeln!(out, "| {} | {value} | {aside} |", label.trim_start());
     }
     out.push_str(&suspects_markdown(triage));
-    let tables = tables(triage, page);
+    let tables = tables(triage, trace.recorder, page);
     if let Some(note) = page.filter_note() {
         let _ = writeln!(out, "\n**Note:** {}", markdown_text(&note));
         if tables.is_empty() {

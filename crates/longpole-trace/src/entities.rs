@@ -131,17 +131,3 @@ pub struct Recorded {
     /// Module hierarchy.
     pub modules: bool,
 }
-
-/// What made a recording, as far as it decides what could be recorded and how to record more.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Recorder {
-    /// PyTorch's profiler, or something that writes like it.
-    #[default]
-    Torch,
-    /// Nsight Systems, which sees no operators but those that announce themselves as ranges.
-    NsightSystems,
-    /// Triton's Proton, which adds up by kernel and scope.
-    Proton,
-    /// TensorRT's `trtexec`, which adds up by layer.
-    TensorRt,
-}

@@ -84,8 +84,11 @@ problem_codes! {
     /// Recordings of a set that are hardly of one run.
     SeparateRuns, "separate_runs", Notice, "recordings share a rank or do not overlap in time: they may be different runs",
         "give one run's files at a time, or use --rank";
-    /// Events that come in begin and end pairs.
-    BeginEndEvents, "begin_end_events", DataLoss, "events in begin and end pairs (B/E, b/e) were not read", "export complete events (ph X)";
+    /// The writer's limit of events was met.
+    EventLimit, "event_limit", DataLoss, "the file holds exactly as many events as its writer writes at most: later ones are missing, and totals are lower bounds",
+        "record less";
+    /// Ends of ranges without a begin.
+    StrayEnd, "stray_end", Notice, "ends of ranges whose begin is not in the trace were not used", "start recording before the ranges, or ignore what is cut by its edge";
     /// Device work of a category this version does not know.
     UnknownDeviceCategory, "unknown_device_category", Notice, "events of unknown categories with a stream were taken as device work",
         "tell us the category";

@@ -34,6 +34,8 @@ impl Trace {
             frames,
             overheads,
             sync_events: _,
+            os_calls,
+            cpu_samples,
             collectives,
             aggregates,
             recorder: _,
@@ -85,6 +87,8 @@ impl Trace {
             &mut frames.name,
             &mut overheads.name,
             &mut aggregates.name,
+            &mut os_calls.name,
+            &mut cpu_samples.name,
         ];
         columns.into_iter().flatten().for_each(rename);
         host_ops.rename_inputs(&moved);

@@ -101,7 +101,7 @@ impl<'a, 't> Facts<'a, 't> {
             busy: totals.gpu_busy_ns.unwrap_or_default(),
             span: totals.gpu_span_ns().unwrap_or_default(),
             device_time: tables.ops.self_cuda_total_ns.unwrap_or_default(),
-            host_pace: HostPace::of(&evidence.pace, steps.as_ref(), &evidence.profiler),
+            host_pace: HostPace::of(tables.index, tables.scope, &evidence.pace, steps.as_ref(), &evidence.profiler),
             steps,
             plain: calibration.as_ref().and_then(|calibration| Plain::of(calibration, tables)),
             calibration,

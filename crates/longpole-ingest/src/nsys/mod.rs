@@ -11,6 +11,7 @@ mod names;
 mod nvtx;
 mod recordings;
 mod rows;
+mod samples;
 mod scan;
 mod tables;
 mod target;
@@ -31,6 +32,7 @@ use merge::{EventRecords, Merger};
 use names::Names;
 use recordings::{Processes, process_of, split};
 use rows::Rows;
+use samples::Leaves;
 use scan::{Scan, Values};
 use target::Target;
 
@@ -177,7 +179,9 @@ type Make = fn(&mut Rows, &mut Values<'_, '_>);
 fn read_tables(database: &Database, threads: usize, merger: &mut Merger<'_, '_>, report: Report<'_>) {
     read_domains(database, threads, merger);
     read_event_records(database, merger);
-    let plan: [(&str, &[&str], Make); 9] = [
+    merger.leaves = Leaves::read(database, threads, merger);
+    // Calls and ranges come before what is only of use on their threads.
+    let plan: [(&str, &[&str], Make); 11] = [
         (tables::KERNELS, tables::KERNEL_COLUMNS, Rows::kernel),
         (tables::COPIES, tables::COPY_COLUMNS, Rows::copy),
         (tables::FILLS, tables::FILL_COLUMNS, Rows::fill),
@@ -187,6 +191,8 @@ fn read_tables(database: &Database, threads: usize, merger: &mut Merger<'_, '_>,
         (tables::SYNCS, tables::SYNC_COLUMNS, Rows::sync),
         (tables::OVERHEADS[0], tables::OVERHEAD_COLUMNS, Rows::overhead),
         (tables::OVERHEADS[1], tables::OVERHEAD_COLUMNS, Rows::overhead),
+        (tables::OS_CALLS, tables::OS_CALL_COLUMNS, Rows::os_call),
+        (tables::SAMPLES, tables::SAMPLE_COLUMNS, Rows::sample),
     ];
     let scans: Vec<(Scan<'_>, Make)> = plan
         .into_iter()
@@ -195,6 +201,12 @@ fn read_tables(database: &Database, threads: usize, merger: &mut Merger<'_, '_>,
     let (all, mut done) = (scans.iter().map(|(scan, _)| scan.stretches()).sum::<u64>().max(1), 0_u64);
     let mut problems = Problems::default();
     for (scan, make) in &scans {
+        match scan.table.name.as_str() {
+            tables::CALLS => merger.builder.announce_api_calls(scan.expected_rows()),
+            tables::RANGES => merger.builder.announce_ranges(scan.expected_rows()),
+            name if tables::DEVICE_WORK.contains(&name) => merger.builder.announce_activities(scan.expected_rows()),
+            _ => {}
+        }
         scan.run(threads, &mut problems, make, |rows| {
             merger.take(rows);
             done += 1;

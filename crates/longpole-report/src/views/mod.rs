@@ -36,11 +36,6 @@ use longpole_trace::{DeviceId, Ns, Trace};
 
 use crate::table::Value;
 
-/// Why a table of device work has no rows.
-pub const NO_DEVICE_ACTIVITY: &str = "no device activity was recorded (add ProfilerActivity.CUDA)";
-const NO_DEVICE: &str = "CUDA times: no device activity was recorded (add ProfilerActivity.CUDA)";
-const NO_MEMORY: &str = "memory: not recorded (profile_memory=True records it)";
-
 /// The exact sum of those present; absent when none is.
 fn sum<T>(values: impl Iterator<Item = Option<T>>) -> Option<T>
 where

@@ -26,7 +26,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     } else {
         let mut table = views::families(&rows);
         if session.index.trace().activities.is_empty() {
-            table.empty = Some(views::NO_DEVICE_ACTIVITY);
+            table.empty = Some(session.index.trace().recorder.advice().no_device);
         }
         session.print_table(table, sorting.map(|sorting| sorting.column))
     }

@@ -29,7 +29,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     } else {
         let mut table = views::kernels(&rows, total, common.full_names);
         if session.index.trace().activities.is_empty() {
-            table.empty = Some(views::NO_DEVICE_ACTIVITY);
+            table.empty = Some(session.index.trace().recorder.advice().no_device);
         }
         session.print_table(table, sorting.map(|sorting| sorting.column))
     }

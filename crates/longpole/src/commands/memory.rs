@@ -23,6 +23,6 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
             table.rows.truncate(session.limit().unwrap_or(usize::MAX));
             session.print_json(&wire::memory(&session.header(), &table))
         }
-        _ => session.print_table(views::memory(&table), sorting.map(|sorting| sorting.column)),
+        _ => session.print_table(views::memory(&table, session.index.trace().recorder), sorting.map(|sorting| sorting.column)),
     }
 }

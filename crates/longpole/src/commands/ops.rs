@@ -39,6 +39,6 @@ pub(super) fn run(args: &OpsArgs) -> Result<(), Failure> {
             table.rows.truncate(session.limit().unwrap_or(usize::MAX));
             session.print_json(&wire::ops(&session.header(), &table, args.by))
         }
-        _ => session.print_table(views::ops(&table, args.by), Some(sort::ops_column(key))),
+        _ => session.print_table(views::ops(&table, args.by, session.index.trace().recorder), Some(sort::ops_column(key))),
     }
 }

@@ -29,7 +29,7 @@ pub(super) fn run(args: &RooflineArgs) -> Result<(), Failure> {
         table.rows.truncate(session.limit().unwrap_or(usize::MAX));
         return session.print_json(&wire::roofline(&session.header(), &table, missing));
     }
-    let mut rows = views::roofline_rows(&table);
+    let mut rows = views::roofline_rows(&table, session.index.trace().recorder);
     if let Some(sorting) = &sorting {
         rows.keep(sorting.column);
     }
