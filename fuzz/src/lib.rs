@@ -1,6 +1,8 @@
 //! What the targets of importers share.
 
-use longpole_analysis::{GroupBy, Scope, TraceIndex, family_table, kernel_table, memory_table, op_table, range_table, totals};
+use longpole_analysis::{
+    GroupBy, Scope, TraceIndex, TriageOptions, family_table, idle_table, kernel_table, memory_table, op_table, range_table, totals, triage,
+};
 use longpole_ingest::{Imported, import_bytes};
 
 /// All that can be asked of a trace, as text.
@@ -9,13 +11,15 @@ fn answers(imported: &Imported) -> String {
     let scope = Scope::whole();
     let tables = [GroupBy::Name, GroupBy::Shape, GroupBy::Stack(3)].map(|by| op_table(&index, &scope, by));
     format!(
-        "{} events\n{tables:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
+        "{} events\n{tables:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
         imported.trace.events_read,
         kernel_table(&index, &scope),
         family_table(&index, &scope),
         range_table(&index, &scope),
         memory_table(&index, &scope),
         totals(&index, &scope),
+        idle_table(&index, &scope),
+        triage(&index, &scope, &TriageOptions::default()),
     )
 }
 

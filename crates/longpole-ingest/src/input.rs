@@ -347,19 +347,14 @@ impl<'p> Importer<'p> {
         trace.recorded.stacks |= !trace.frames.is_empty();
         // What a cut file has none of may have stood behind the cut: device events come last.
         let is_cut = problems.get(ProblemCode::Truncated).is_some();
-        let is_nsys = self.format == "nsys";
-        trace.recorder = if is_nsys { Recorder::NsightSystems } else { Recorder::Torch };
-        let (advice, is_usual) = (trace.recorder.advice(), trace.recorder == Recorder::default());
-        let missing = [
-            (trace.host_ops.is_empty(), ProblemCode::NoOperators, advice.operators_hint),
-            (trace.activities.is_empty(), ProblemCode::NoDeviceActivity, advice.device_hint),
-        ];
-        for (_, code, hint) in missing.into_iter().filter(|(is_missing, ..)| *is_missing && !is_cut) {
-            problems.add(code, None, || None);
-            if !is_usual {
-                problems.note_hint(code, hint);
-            }
+        trace.recorder = if self.format == "nsys" { Recorder::NsightSystems } else { Recorder::Torch };
+        if trace.host_ops.is_empty() && !is_cut {
+            problems.add(ProblemCode::NoOperators, None, || None);
         }
+        if trace.activities.is_empty() && !is_cut {
+            problems.add(ProblemCode::NoDeviceActivity, None, || None);
+        }
+        trace.recorder.note_hints(&mut problems);
         Ok(Imported { trace, problems, source: SourceInfo { path: self.label, format: self.format, bytes } })
     }
 

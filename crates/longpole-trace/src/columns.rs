@@ -71,6 +71,8 @@ impl OptU64 {
     pub(crate) fn clear_from(&mut self, from: usize) {
         match &mut self.rows {
             Rows::Absent(_) => {}
+            Rows::Narrow(rows) if from == 0 => self.rows = Rows::Absent(rows.len()),
+            Rows::Wide(rows) if from == 0 => self.rows = Rows::Absent(rows.len()),
             Rows::Narrow(rows) => rows[from..].fill(NONE_U32),
             Rows::Wide(rows) => rows[from..].fill(NONE_U64),
         }
@@ -237,6 +239,9 @@ mod tests {
                 assert_eq!((column.get(0), column.get(1)), (values[0], Some(5)));
                 column.clear_from(1);
                 assert_eq!((column.get(0), column.get(1)), (values[0], None));
+                column.clear_from(0);
+                column.push(Some(6));
+                assert_eq!([0, 1, 2].map(|row| column.get(row)), [None, None, Some(6)]);
             }
         }
     }

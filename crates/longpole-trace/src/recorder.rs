@@ -3,6 +3,8 @@
 //! An importer says which recorder wrote its format; every text that asks for more data takes its words from here, so that nobody is told to
 //! set an option of another program. To add a recorder, add a variant and its [`Advice`].
 
+use crate::problems::{ProblemCode, Problems};
+
 /// What made a recording, as far as it decides what could be recorded and how to record more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recorder {
@@ -40,10 +42,8 @@ pub struct Advice {
     pub no_shapes: &'static str,
     /// Stacks are missing.
     pub no_stacks: &'static str,
-    /// What a user can do about missing operators, in the trust header.
-    pub operators_hint: &'static str,
-    /// What a user can do about missing device work, in the trust header.
-    pub device_hint: &'static str,
+    /// What a user can do about problems, where that is not what is said of their kind.
+    pub hints: &'static [(ProblemCode, &'static str)],
 }
 
 const TORCH: Advice = Advice {
@@ -60,8 +60,8 @@ const TORCH: Advice = Advice {
     no_memory: "memory: not recorded (profile_memory=True records it)",
     no_shapes: "shapes: not recorded (record_shapes=True records them)",
     no_stacks: "stacks: not recorded (with_stack=True records them)",
-    operators_hint: "add ProfilerActivity.CPU to the profiler's activities",
-    device_hint: "add ProfilerActivity.CUDA to the profiler's activities",
+    // Hints of kinds are in its words.
+    hints: &[],
 };
 
 const NSIGHT_SYSTEMS: Advice = Advice {
@@ -78,11 +78,26 @@ const NSIGHT_SYSTEMS: Advice = Advice {
     no_memory: "memory: Nsight Systems does not see PyTorch's allocator (torch.profiler with profile_memory=True records it)",
     no_shapes: "shapes: not recorded (emit_nvtx(record_shapes=True) of PyTorch writes them)",
     no_stacks: "stacks: Nsight Systems records none of Python functions that can be used here (torch.profiler with with_stack=True records them)",
-    operators_hint: "Nsight Systems sees no operators: run PyTorch under `torch.autograd.profiler.emit_nvtx()`, or go by NVTX ranges",
-    device_hint: "record with `nsys profile --trace=cuda,nvtx`",
+    hints: &[
+        (
+            ProblemCode::NoOperators,
+            "Nsight Systems sees no operators: run PyTorch under `torch.autograd.profiler.emit_nvtx()`, or go by NVTX ranges",
+        ),
+        (ProblemCode::NoDeviceActivity, "record with `nsys profile --trace=cuda,nvtx`"),
+        (ProblemCode::OrphanActivity, "record calls too (--trace=cuda); see whether nsys said that it dropped events"),
+        (ProblemCode::LaunchedBeforeWindow, "begin to record before the work, or between two steps (--capture-range)"),
+        (ProblemCode::LaunchWithoutActivity, "synchronise before the recording ends; see whether nsys said that it dropped events"),
+    ],
 };
 
 impl Recorder {
+    /// Says beside problems already counted what its user can do.
+    pub fn note_hints(self, problems: &mut Problems) {
+        for &(code, hint) in self.advice().hints {
+            problems.note_hint(code, hint);
+        }
+    }
+
     /// What to tell its user.
     pub const fn advice(self) -> &'static Advice {
         match self {
