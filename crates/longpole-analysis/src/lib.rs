@@ -35,8 +35,8 @@ mod triage;
 mod vendor;
 
 pub use ceilings::{
-    CeilingKind, CeilingRow, CeilingSubject, CeilingTable, FloorDonor, GroupCeilings, RowCeiling, ceilings, floor_donors, role_lines,
-    step_ceilings,
+    CeilingKind, CeilingRow, CeilingSubject, CeilingTable, FloorDonor, GroupCeilings, RowCeiling, ScopeWork, ceilings, floor_donors,
+    role_lines, step_ceilings,
 };
 pub use collectives::{
     Cause, CauseKind, CollectiveEntry, CollectiveGroup, CollectiveKind, CollectiveKindRow, HostCause, MatchedBy, MatchedCollective,

@@ -74,52 +74,63 @@ pub(super) fn alone(trace: &Trace, owner_of: &[u32], owners: usize) -> Alone {
             ends.push(Reverse((end, owner)));
         }
         until(Ns::MAX, &mut ends, &mut open, &mut distinct, &mut mixed);
-        stretches.sort_by_key(|&(owner, _)| owner);
-        let owner = |row: &u32| owner_of[*row as usize] as usize;
-        for row in &rows {
-            if let Some(place) = places.get_mut(owner(row)) {
-                *place = Place::default();
+        let own = by_owner(&stretches, owners);
+        drop(stretches);
+        places.fill(Place::default());
+        for &row in &rows {
+            let row = row as usize;
+            if let Some(set) = own.get(owner_of[row] as usize) {
+                let place = &mut places[owner_of[row] as usize];
+                of_activity[row] = place.part(set.intervals(), Interval { start: activities.start[row], end: activities.end(row) });
             }
         }
-        let mut at = 0;
-        for of_owner in stretches.chunk_by(|a, b| a.0 == b.0) {
-            let next = at + of_owner.len();
-            if let Some(found) = found.get_mut(of_owner[0].0 as usize) {
-                let intervals = of_owner.iter().map(|&(_, interval)| interval).collect();
-                found.push((DeviceId::from_index(device), IntervalSet::from_unsorted(intervals)));
-                places[of_owner[0].0 as usize] = Place { at, end: next, reached: Ns::MIN };
-            }
-            at = next;
-        }
-        for row in &rows {
-            if let Some(place) = places.get_mut(owner(row)) {
-                let row = *row as usize;
-                of_activity[row] = place.part(&stretches, Interval { start: activities.start[row], end: activities.end(row) });
-            }
+        for (found, set) in found.iter_mut().zip(own).filter(|(_, set)| !set.intervals().is_empty()) {
+            found.push((DeviceId::from_index(device), set));
         }
     }
     Alone { sets: found, of_activity }
 }
 
+/// The stretches of each owner; what has none is left out.
+fn by_owner(stretches: &[(u32, Interval)], owners: usize) -> Vec<IntervalSet> {
+    let mut counts = vec![0_usize; owners];
+    for &(owner, _) in stretches {
+        if let Some(count) = counts.get_mut(owner as usize) {
+            *count += 1;
+        }
+    }
+    let mut own: Vec<Vec<Interval>> = counts.into_iter().map(Vec::with_capacity).collect();
+    for &(owner, interval) in stretches {
+        if let Some(own) = own.get_mut(owner as usize) {
+            own.push(interval);
+        }
+    }
+    own.into_iter().map(IntervalSet::from_unsorted).collect()
+}
+
 /// How far the activities of an owner have come through its stretches.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Place {
-    /// The next stretch, and where the owner's end.
+    /// The next stretch.
     at: usize,
-    end: usize,
     /// Up to where its activities reached.
     reached: Ns,
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self { at: 0, reached: Ns::MIN }
+    }
 }
 
 impl Place {
     /// The part of the stretches that is in an activity and in none before. Activities come by start, so that each looks on from where
     /// the last one ended.
-    fn part(&mut self, stretches: &[(u32, Interval)], activity: Interval) -> Ns {
+    fn part(&mut self, stretches: &[Interval], activity: Interval) -> Ns {
         let from = activity.start.max(self.reached);
         self.reached = self.reached.max(activity.end);
         let mut part = Ns::ZERO;
-        while self.at < self.end && stretches[self.at].1.start < activity.end {
-            let stretch = stretches[self.at].1;
+        while let Some(stretch) = stretches.get(self.at).filter(|stretch| stretch.start < activity.end) {
             part += (stretch.end.min(activity.end) - stretch.start.max(from)).max(Ns::ZERO);
             if stretch.end > activity.end {
                 break;

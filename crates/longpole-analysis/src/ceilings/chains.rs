@@ -3,7 +3,7 @@
 use longpole_trace::{ActivityId, ActivityKind, Interval, Ns, Trace};
 
 use crate::families::{Family, FamilyOfName};
-use crate::roofline::{CallWork, NO_CALL, Peaks, UnknownWork, Work};
+use crate::roofline::{CallWorks, Peaks, UnknownWork, Work};
 
 /// Families that compilers fuse into their neighbours: a product of matrices, attention, a sort or a gather starts a kernel of its own.
 pub(crate) const fn is_fusable(family: Family) -> bool {
@@ -83,22 +83,23 @@ impl NoBytes {
 
 /// The bytes of a run, if those of all its calls are known. One kernel in their place reads at least what the first call reads and writes at
 /// least what the last one writes, if all kernels of these two are in the run.
-pub(super) fn bytes(trace: &Trace, run: &[ActivityId], calls: &[CallWork], call_of: &[u32]) -> Result<ChainBytes, NoBytes> {
-    let call = |id: &ActivityId| call_of.get(id.index()).copied().filter(|&call| call != NO_CALL).ok_or(NoBytes::NoOperator);
-    let work = |call: u32| calls[call as usize].work.map_err(NoBytes::Call);
+pub(super) fn bytes(trace: &Trace, run: &[ActivityId], works: &CallWorks) -> Result<ChainBytes, NoBytes> {
+    let call = |id: &ActivityId| works.call_of(*id).ok_or(NoBytes::NoOperator);
+    let known = |call: u32| works.call(call).ok_or(NoBytes::NoOperator);
+    let work = |call: u32| known(call)?.work.map_err(NoBytes::Call);
     let mut now = 0_u64;
-    let mut known = None;
+    let mut latest = None;
     for id in run {
         let call = call(id)?;
         // A call that launches several kernels in a row moves its bytes once.
-        if known.replace(call) != Some(call) {
+        if latest.replace(call) != Some(call) {
             now = now.saturating_add(work(call)?.bytes);
         }
     }
     let whole = |id: Option<&ActivityId>| {
         let edge = call(id.ok_or(NoBytes::NoOperator)?)?;
         let own = run.iter().filter(|id| call(id) == Ok(edge)).map(|id| trace.activities.dur[id.index()].max(Ns::ZERO)).sum::<Ns>();
-        if own == calls[edge as usize].device_ns { work(edge) } else { Err(NoBytes::PartOfCall) }
+        if own == known(edge)?.device_ns { work(edge) } else { Err(NoBytes::PartOfCall) }
     };
     let (first, last) = (whole(run.first())?, whole(run.last())?);
     let written = |work: Work| work.bytes_written.ok_or(NoBytes::NotSplit);

@@ -4,7 +4,7 @@ use longpole_trace::{ActivityId, Ns};
 
 use super::types::CeilingKind;
 use crate::index::TraceIndex;
-use crate::roofline::{CallWork, NO_CALL, Roof, call_works, peaks_of};
+use crate::roofline::{CallWorks, Roof, call_works, peaks_of};
 use crate::scope::Scope;
 
 /// Time of some work, and its floor.
@@ -24,7 +24,7 @@ pub(crate) struct AtFloor {
 
 /// Adds up activities, given as (call, time), sorted by call; absent when no call has a floor. What a call wins at its
 /// floor is won by any of its kernels, but by each no more than it takes.
-fn at_floor(parts: &[(u32, Ns)], calls: &[CallWork]) -> Option<AtFloor> {
+fn at_floor(parts: &[(Option<u32>, Ns)], works: &CallWorks) -> Option<AtFloor> {
     let (mut taken, mut unknown, mut above) = (Ns::ZERO, Ns::ZERO, Ns::ZERO);
     // Of memory, of arithmetic.
     let mut floors = [Ns::ZERO; 2];
@@ -32,7 +32,7 @@ fn at_floor(parts: &[(u32, Ns)], calls: &[CallWork]) -> Option<AtFloor> {
     for of_call in parts.chunk_by(|a, b| a.0 == b.0) {
         let of_parts: Ns = of_call.iter().map(|part| part.1).sum();
         taken += of_parts;
-        let call = calls.get(of_call[0].0 as usize).filter(|_| of_call[0].0 != NO_CALL);
+        let call = of_call[0].0.and_then(|number| works.call(number));
         if let Some((call, floor, call_above)) = call.and_then(|call| Some((call, call.floor_ns?, call.above_floor_ns()?))) {
             is_known = true;
             above += call_above.min(of_parts);
@@ -63,12 +63,12 @@ pub(crate) fn above_floor(index: &TraceIndex<'_>, scope: &Scope, holds: impl Fn(
             }
         }
     }
-    let (calls, call_of) = call_works(index, Some(&peaks), |row| {
+    let works = call_works(index, Some(&peaks), |row| {
         let id = ActivityId(row);
         links.owner_node(id).is_some_and(|node| is_asked[node.index()]) && scope.includes_activity(index, id)
     });
     let duration = |row: u32| trace.activities.dur[row as usize].max(Ns::ZERO);
-    let mut parts: Vec<(u32, Ns)> = rows.into_iter().map(|row| (call_of[row as usize], duration(row))).collect();
+    let mut parts: Vec<(Option<u32>, Ns)> = rows.into_iter().map(|row| (works.call_of(ActivityId(row)), duration(row))).collect();
     parts.sort_unstable_by_key(|&(call, _)| call);
-    at_floor(&parts, &calls)
+    at_floor(&parts, &works)
 }

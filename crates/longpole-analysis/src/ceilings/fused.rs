@@ -11,7 +11,7 @@ use super::per_step::median_of_sums;
 use super::types::{CeilingKind, CeilingSubject};
 use super::{Finder, Time, fusable};
 use crate::phrases::counted;
-use crate::roofline::CallWork;
+use crate::roofline::CallWorks;
 use crate::steps::{StepGroup, StepTable};
 
 /// Runs of the same places.
@@ -33,7 +33,7 @@ struct Run {
 
 impl Finder<'_, '_> {
     /// Runs of fusable kernels, by their places in the group's table.
-    pub(super) fn chains(&mut self, steps: &StepTable, calls: &[CallWork], call_of: &[u32]) {
+    pub(super) fn chains(&mut self, steps: &StepTable, works: &CallWorks) {
         let trace = self.index.trace();
         let fusable = fusable(trace);
         let mut owner_of = vec![NO_OWNER; trace.activities.len()];
@@ -50,7 +50,7 @@ impl Finder<'_, '_> {
                     for id in members {
                         owner_of[id.index()] = owner as u32;
                     }
-                    let bytes = if self.peaks.is_some() { chains::bytes(trace, members, calls, call_of) } else { Err(NoBytes::NoPeaks) };
+                    let bytes = if self.peaks.is_some() { chains::bytes(trace, members, works) } else { Err(NoBytes::NoPeaks) };
                     let chain = &mut chained[owner];
                     chain.bytes = chain.bytes.and_then(|(now, fused)| {
                         let bytes = bytes?;

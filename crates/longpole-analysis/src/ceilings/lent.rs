@@ -69,8 +69,8 @@ fn times(per: Ns, number: u64) -> Ns {
 
 /// The floors of another trace's steps, on the device whose peaks are given.
 pub fn floor_donors(index: &TraceIndex<'_>, scope: &Scope, steps: &StepTable, peaks: &Peaks) -> Vec<FloorDonor> {
-    let (calls, call_of) = call_works(index, Some(peaks), |row| scope.includes_activity(index, longpole_trace::ActivityId(row)));
-    let rows = super::rows::of_rows(index.trace(), steps, &calls, &call_of, &[]);
+    let works = call_works(index, Some(peaks), |row| scope.includes_activity(index, longpole_trace::ActivityId(row)));
+    let rows = super::rows::of_rows(index.trace(), steps, &works, &[]);
     donors(steps, &rows)
 }
 

@@ -38,7 +38,7 @@ pub use types::{CeilingKind, CeilingRow, CeilingSubject, CeilingTable, GroupCeil
 use crate::idle::{IdleCause, IdlePiece, IdleWalk};
 use crate::index::TraceIndex;
 use crate::phrases::{counted, time};
-use crate::roofline::{Peaks, call_works};
+use crate::roofline::{CallWorks, Peaks, call_works};
 use crate::scope::Scope;
 use crate::steps::{RoleSource, Step, StepGroup, StepRow, StepTable};
 
@@ -50,41 +50,51 @@ pub fn ceilings(index: &TraceIndex<'_>, scope: &Scope, steps: &StepTable, idle: 
     found.keeps_time = true;
     let works = call_works(index, peaks, |row| scope.includes_activity(index, ActivityId(row)));
     let lines = Lines::of(index.trace(), steps);
-    let rows = rows::of_rows(index.trace(), steps, &works.0, &works.1, &lines.alone.of_activity);
+    let rows = rows::of_rows(index.trace(), steps, &works, &lines.alone.of_activity);
     let lenders = vec![None; steps.groups.len()];
     found.roles(steps, &rows, &lenders, lines);
-    found.chains(steps, &works.0, &works.1);
+    found.chains(steps, &works);
     found.causes(steps, idle);
     found.replays(steps, idle);
     found.rows.sort_by_key(|row| std::cmp::Reverse(row.ceiling_ns));
     CeilingTable { rows: found.rows, wall_ns }
 }
 
-/// The ceilings of each group of steps, without the time that they are won from. `lent` are floors of steps of another trace
+/// What ceilings of steps take from a scope whatever its steps are, so that both can be found at once.
+#[derive(Debug)]
+pub struct ScopeWork<'a, 't> {
+    index: &'a TraceIndex<'t>,
+    scope: &'a Scope,
+    peaks: Option<&'a Peaks>,
+    works: CallWorks,
+    idle: IdleWalk<'a, 't>,
+}
+
+impl<'a, 't> ScopeWork<'a, 't> {
+    /// What the calls of a scope have to do, and when its devices are idle.
+    pub fn find(index: &'a TraceIndex<'t>, scope: &'a Scope, peaks: Option<&'a Peaks>) -> Self {
+        let works = call_works(index, peaks, |row| scope.includes_activity(index, ActivityId(row)));
+        Self { index, scope, peaks, works, idle: IdleWalk::new(index, scope) }
+    }
+}
+
+/// The ceilings of each group of steps of a scope, without the time that they are won from. `lent` are floors of steps of another trace
 /// ([`floor_donors`]), for groups that borrowed their roles from them.
-pub fn step_ceilings(
-    index: &TraceIndex<'_>,
-    scope: &Scope,
-    steps: &StepTable,
-    peaks: Option<&Peaks>,
-    lent: &[FloorDonor],
-) -> Vec<GroupCeilings> {
-    // The links are there by now, so that no part waits for another inside.
-    index.links();
+pub fn step_ceilings(work: &ScopeWork<'_, '_>, steps: &StepTable, lent: &[FloorDonor]) -> Vec<GroupCeilings> {
+    let ScopeWork { index, scope, peaks, ref works, ref idle } = *work;
     let ((mut found, rows), (inside, gap)) = rayon::join(
         || {
             let mut found = Finder::new(index, scope.wall(index), peaks);
-            let works = call_works(index, peaks, |row| scope.includes_activity(index, ActivityId(row)));
             let lines = Lines::of(index.trace(), steps);
-            let mut rows = rows::of_rows(index.trace(), steps, &works.0, &works.1, &lines.alone.of_activity);
+            let mut rows = rows::of_rows(index.trace(), steps, works, &lines.alone.of_activity);
             let own = lent::donors(steps, &rows);
             let lenders: Vec<Option<String>> =
                 steps.groups.iter().zip(&mut rows).map(|(group, rows)| lent::borrow(group, rows, lent, &own)).collect();
             found.roles(steps, &rows, &lenders, lines);
-            found.chains(steps, &works.0, &works.1);
+            found.chains(steps, works);
             (found, rows)
         },
-        || idle_inside(index, scope, steps),
+        || idle_inside(index, idle, steps),
     );
     found.idle_inside(steps, &inside, gap);
     let mut of_groups: Vec<GroupCeilings> = steps
@@ -123,8 +133,7 @@ fn win_per_step(row: &StepRow, known: &OfRow, steps: usize) -> Ns {
 }
 
 /// Idle time inside all steps, and the gap that a graph leaves between kernels.
-fn idle_inside(index: &TraceIndex<'_>, scope: &Scope, steps: &StepTable) -> (IdleInside, Option<Ns>) {
-    let idle = IdleWalk::new(index, scope);
+fn idle_inside(index: &TraceIndex<'_>, idle: &IdleWalk<'_, '_>, steps: &StepTable) -> (IdleInside, Option<Ns>) {
     let gap = replay::graph_gap_of(idle.inside_graphs());
     let mut inside = IdleInside::new(index.trace().devices.len(), steps);
     idle.each_piece(&mut |piece| {

@@ -8,7 +8,7 @@ use longpole_trace::{Ns, Trace};
 use super::per_step::median;
 use super::types::CeilingKind;
 use crate::phrases::fraction;
-use crate::roofline::{CallWork, NO_CALL, Roof};
+use crate::roofline::{CallWorks, Roof};
 use crate::steps::StepTable;
 
 /// Time of some work of a group over all its steps, and its floor.
@@ -109,10 +109,10 @@ pub(super) fn up_to(whole: Ns, at: Ns, length: Ns) -> Ns {
 }
 
 /// What is known of each row of each group. `alone` is the time that each activity has to itself, by row of the trace.
-pub(super) fn of_rows(trace: &Trace, steps: &StepTable, calls: &[CallWork], call_of: &[u32], alone: &[Ns]) -> Vec<Vec<OfRow>> {
+pub(super) fn of_rows(trace: &Trace, steps: &StepTable, works: &CallWorks, alone: &[Ns]) -> Vec<Vec<OfRow>> {
     let mut found: Vec<Vec<OfRow>> = steps.groups.iter().map(|group| vec![OfRow::default(); group.rows.len()]).collect();
     // Time of each call that was given out already.
-    let mut given = vec![Ns::ZERO; calls.len()];
+    let mut given = vec![Ns::ZERO; works.len()];
     for (group, rows) in steps.groups.iter().zip(&mut found) {
         for (at, step) in (0..).zip(&group.steps) {
             for (activity, &row) in step.activities.iter().zip(&step.rows) {
@@ -125,8 +125,7 @@ pub(super) fn of_rows(trace: &Trace, steps: &StepTable, calls: &[CallWork], call
                 let Some(in_step) = steps.last_mut() else { continue };
                 in_step.taken += own;
                 in_step.alone += alone.get(activity.index()).copied().unwrap_or_default();
-                let number = call_of.get(activity.index()).copied().filter(|&call| call != NO_CALL);
-                let call = number.and_then(|number| Some((number as usize, calls.get(number as usize)?)));
+                let call = works.call_of(*activity).and_then(|number| Some((number as usize, works.call(number)?)));
                 let Some((number, call, floor, above)) =
                     call.and_then(|(at, call)| Some((at, call, call.floor_ns?, call.above_floor_ns()?)))
                 else {

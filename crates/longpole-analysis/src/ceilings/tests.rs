@@ -25,7 +25,7 @@ fn table(trace: &Trace, peaks: Option<&Peaks>) -> (StepTable, CeilingTable) {
 /// The ceilings of each group: what a step wins is no more than the figure of the step that it is a part of, and the same as with the time
 /// that it is won from.
 fn of_groups(index: &TraceIndex<'_>, steps: &StepTable, whole: &CeilingTable, peaks: Option<&Peaks>) -> Vec<GroupCeilings> {
-    let found = step_ceilings(index, &Scope::whole(), steps, peaks, &[]);
+    let found = step_ceilings(&ScopeWork::find(index, &Scope::whole(), peaks), steps, &[]);
     for (group, of_group) in steps.groups.iter().zip(&found) {
         for row in &of_group.ceilings {
             let per_step = row.per_step_ns.unwrap();

@@ -83,7 +83,12 @@ impl<'a, 't> Host<'a, 't> {
                     found.unsplit();
                 }
             }
-            next = active.iter().map(|query| query.end).chain(waiting.peek().map(|query| query.start)).fold(next, Ns::min);
+            if let Some(query) = waiting.peek() {
+                next = next.min(query.start);
+            }
+            for query in &active {
+                next = next.min(query.end);
+            }
             for query in &active {
                 found.stretch(query.gap, now, next, state);
             }
@@ -223,6 +228,9 @@ struct Thread<'s, 'a, 't> {
     os: Stack,
     /// Until when a compiler is known to work, and what it calls that.
     compiling: (Ns, HostFrame),
+    /// What the profiler recorded of itself, and until when that holds.
+    record: Option<State>,
+    record_until: Ns,
     /// Whether more than calls was recorded on the thread.
     has_detail: bool,
 }
@@ -249,6 +257,8 @@ impl<'s, 'a, 't> Thread<'s, 'a, 't> {
             ranges: Stack::default(),
             os: Stack::default(),
             compiling: (Ns::MIN, HostFrame::NOTHING),
+            record: None,
+            record_until: Ns::MIN,
             has_detail,
         };
         sweep.peek_node();
@@ -350,19 +360,31 @@ impl<'s, 'a, 't> Thread<'s, 'a, 't> {
     /// What the thread does at `now`, to which the pass has been advanced, and when that may change.
     fn state(&mut self, now: Ns) -> (State, Ns) {
         let (call, op, python, range) = (self.calls.top(now), self.ops.top(now), self.python.top(now), self.ranges.top(now));
-        let os = self.os.top(now);
-        let mut next = self.next_node.min(self.next_frame).min(self.next_os);
-        for open in [call, op, python, range, os].into_iter().flatten() {
-            next = next.min(open.end);
+        if self.record_until <= now {
+            self.record_until = self.host.records.next_change(now);
+            self.record = self.host.records.at(now);
         }
-        next = next.min(self.host.records.next_change(now));
+        let mut next = self.next_node.min(self.next_frame).min(self.next_os).min(self.record_until);
         if self.compiling.0 > now {
             next = next.min(self.compiling.0);
         }
-        let innermost = [(call, FrameKind::Call), (op, FrameKind::Operator), (python, FrameKind::Python)]
-            .into_iter()
-            .filter_map(|(open, kind)| Some((open?, kind)))
-            .max_by_key(|(open, _)| open.order);
+        let mut innermost: Option<(Open, FrameKind)> = None;
+        let mut look_at = |open: Option<Open>, kind: FrameKind| {
+            if let Some(open) = open {
+                next = next.min(open.end);
+                if kind != FrameKind::Range && innermost.is_none_or(|(known, _)| known.order < open.order) {
+                    innermost = Some((open, kind));
+                }
+            }
+        };
+        look_at(call, FrameKind::Call);
+        look_at(op, FrameKind::Operator);
+        look_at(python, FrameKind::Python);
+        look_at(range, FrameKind::Range);
+        let os = self.os.top(now);
+        if let Some(os) = os {
+            next = next.min(os.end);
+        }
         let (cause, frame) = self.cause(now, innermost, op, python, range);
         // A call into the operating system says where the host was, not why: the cause stays that of what is around it. Inside a runtime call it
         // is that call's own business.
@@ -387,7 +409,7 @@ impl<'s, 'a, 't> Thread<'s, 'a, 't> {
         if let (Some(Work::Waits), Some(frame)) = (work, frame) {
             return (IdleCause::BlockedInSync, frame);
         }
-        if let Some(overhead) = self.host.records.at(now) {
+        if let Some(overhead) = self.record {
             return overhead;
         }
         let Some((frame, (_, kind))) = frame.zip(innermost) else {

@@ -94,6 +94,7 @@ pub fn idle_pieces(index: &TraceIndex<'_>, scope: &Scope) -> Vec<IdlePiece> {
 }
 
 /// The idle time of a scope, to be gone through piece by piece: a trace has several pieces a kernel, too many to keep where sums will do.
+#[derive(Debug)]
 pub(crate) struct IdleWalk<'a, 't> {
     index: &'a TraceIndex<'t>,
     gaps: Gaps,

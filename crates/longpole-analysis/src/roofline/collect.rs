@@ -48,7 +48,7 @@ pub(super) struct Collector<'a, 't> {
     pub(super) groups: Vec<Group>,
     of_key: HashMap<Key, u32, FixedState>,
     /// A bit a node: its call was counted, for its own work and for what stands apart.
-    counted: [Vec<u64>; 2],
+    pub(super) counted: [Vec<u64>; 2],
     /// Operators that contain one of the same family which launched work.
     outer: HashMap<NodeId, WorkFamily, FixedState>,
     pub(super) busy_ns: Ns,

@@ -19,7 +19,7 @@ mod table;
 mod tests;
 mod work;
 
-pub(crate) use calls::{CallWork, NO_CALL, call_works};
+pub(crate) use calls::{CallWorks, call_works};
 pub use dtype::Dtype;
 pub use formulas::{WorkFamily, gemm_work};
 pub use op_work::OpWork;

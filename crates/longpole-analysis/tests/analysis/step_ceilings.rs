@@ -4,7 +4,7 @@
 //! memory moves 4.8 TB/s by its data sheet.
 
 use longpole_analysis::{
-    CeilingKind, CeilingSubject, GroupCeilings, Part, Peaks, Scope, StepGroup, StepOptions, StepTable, TraceIndex, borrow_roles,
+    CeilingKind, CeilingSubject, GroupCeilings, Part, Peaks, Scope, ScopeWork, StepGroup, StepOptions, StepTable, TraceIndex, borrow_roles,
     floor_donors, role_donors, step_ceilings, step_table,
 };
 use longpole_trace::{DeviceProperties, Ns, Trace};
@@ -57,7 +57,7 @@ fn linear_layers_of_a_decode_step_by_hand() {
     let scope = Scope::whole();
     let table = step_table(&index, &scope, &StepOptions::default());
     let peaks = h200();
-    let ceilings = step_ceilings(&index, &scope, &table, Some(&peaks), &[]);
+    let ceilings = step_ceilings(&ScopeWork::find(&index, &scope, Some(&peaks)), &table, &[]);
     let (decode, found) = group(&table, &ceilings, "decode");
     // Queries are 16 heads of 128, keys and values 8.
     let linear = [
@@ -95,7 +95,7 @@ fn without_peaks_no_floor_is_known() {
     let trace = read("qwen3_eager");
     let index = TraceIndex::new(&trace);
     let table = step_table(&index, &Scope::whole(), &StepOptions::default());
-    let ceilings = step_ceilings(&index, &Scope::whole(), &table, None, &[]);
+    let ceilings = step_ceilings(&ScopeWork::find(&index, &Scope::whole(), None), &table, &[]);
     let rows = ceilings.iter().flat_map(|of_group| &of_group.rows);
     assert!(rows.clone().count() > 0 && rows.clone().all(|row| row.floor_ns.is_none() && row.ceiling_ns.is_none()));
     let kinds = || ceilings.iter().flat_map(|of_group| &of_group.ceilings).map(|row| row.kind);
@@ -111,14 +111,14 @@ fn a_replayed_step_takes_the_floors_of_an_eager_one() {
     let peaks = h200();
     let mut table = step_table(&index, &scope, &StepOptions { filter: Some(&|name| name == "replay_step"), ignore_ranges: false });
     let donors = step_table(&donor_index, &scope, &StepOptions::default());
-    let alone = step_ceilings(&index, &scope, &table, Some(&peaks), &[]);
+    let alone = step_ceilings(&ScopeWork::find(&index, &scope, Some(&peaks)), &table, &[]);
     let (replay, found) = group(&table, &alone, "replay_step");
     assert_eq!(of_role(replay, found, "down_proj"), None);
     for group in &mut table.groups {
         borrow_roles(&graph, group, &role_donors(&eager, &donors));
     }
     let lent = floor_donors(&donor_index, &scope, &donors, &peaks);
-    let ceilings = step_ceilings(&index, &scope, &table, Some(&peaks), &lent);
+    let ceilings = step_ceilings(&ScopeWork::find(&index, &scope, Some(&peaks)), &table, &lent);
     let (replay, found) = group(&table, &ceilings, "replay_step");
     let (floor, win) = of_role(replay, found, "down_proj").unwrap();
     assert!(is_near(floor, LAYERS as f64 * linear_ns(3_072, 1_024)), "{floor}");

@@ -2,8 +2,8 @@
 //! and then kept, or one that was printed before.
 
 use longpole_analysis::{
-    GroupBy, Scope, StepOptions, TraceIndex, TriageOptions, family_table, idle_table, kernel_table, memory_table, op_table, peaks_of,
-    range_table, rank_report, roofline, step_ceilings, step_table, triage,
+    GroupBy, Scope, ScopeWork, StepOptions, TraceIndex, TriageOptions, family_table, idle_table, kernel_table, memory_table, op_table,
+    peaks_of, range_table, rank_report, roofline, step_ceilings, step_table, triage,
 };
 use longpole_report::views::{StepLayout, StepOrder, Steps};
 use longpole_report::{Header, wire};
@@ -136,7 +136,7 @@ fn make(name: Name, subject: &Subject<'_>) -> serde_json::Result<Value> {
         Name::Steps => {
             let table = step_table(index, scope, &StepOptions { filter: None, ignore_ranges: false });
             let peaks = peaks_of(trace, scope);
-            let ceilings = step_ceilings(index, scope, &table, peaks.as_ref().ok(), &[]);
+            let ceilings = step_ceilings(&ScopeWork::find(index, scope, peaks.as_ref().ok()), &table, &[]);
             let report = Steps { table: &table, ceilings: &ceilings, peaks: peaks.as_ref() };
             let layout = StepLayout { order: StepOrder::default(), limit: None, by_kernel: false, full_names: false };
             to_value(wire::steps(header, &report, trace, &layout))

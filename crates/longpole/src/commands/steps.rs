@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 
 use longpole_analysis::{
-    FloorDonor, Peaks, Scope, StepOptions, StepTable, borrow_roles, floor_donors, role_donors, step_ceilings, step_table,
+    FloorDonor, Peaks, Scope, ScopeWork, StepOptions, StepTable, borrow_roles, floor_donors, role_donors, step_ceilings, step_table,
 };
 use longpole_report::views::{StepLayout, Steps};
 use longpole_report::{views, wire};
@@ -21,12 +21,17 @@ pub(super) fn run(args: &StepsArgs) -> Result<(), Failure> {
     let mut session = Session::open_with_arguments(&args.common)?;
     let known = peaks::of_session(&session, measured)?;
     let peaks = known.as_ref().ok();
-    let mut table = find(&session, args);
+    let (mut table, work) = {
+        let (index, scope) = (&session.index, &session.scope);
+        // The links are there before, so that neither waits for the other inside.
+        index.links();
+        rayon::join(|| find(&session, args), || ScopeWork::find(index, scope, peaks))
+    };
     let lent = match &args.roles_from {
         Some(donor) => borrow(&session, &mut table, donor, peaks, args)?,
         None => Vec::new(),
     };
-    let ceilings = step_ceilings(&session.index, &session.scope, &table, peaks, &lent);
+    let ceilings = step_ceilings(&work, &table, &lent);
     session.analysed();
     let trace = session.index.trace();
     let layout = StepLayout { order, limit: session.limit(), by_kernel: args.by == StepRows::Kernel, full_names: args.common.full_names };
