@@ -231,7 +231,9 @@ mod tests {
             for announced in [0, 3, 100] {
                 let mut column = OptU64::default();
                 column.announce(announced);
-                values.iter().for_each(|value| column.push(*value));
+                for value in values {
+                    column.push(*value);
+                }
                 column.shrink();
                 assert_eq!((0..values.len()).map(|row| column.get(row)).collect::<Vec<_>>(), values);
                 column.retain_from(1, &vec![false; values.len() - 1]);
@@ -250,7 +252,9 @@ mod tests {
     fn ids_come_out_as_they_went_in() {
         for values in [&[None, None, Some(7), None, Some(0)][..], &[Some(1), None], &[None, None]] {
             let mut column = OptId::default();
-            values.iter().for_each(|value| column.push(*value));
+            for value in values {
+                column.push(*value);
+            }
             assert_eq!((0..values.len()).map(|row| column.get(row)).collect::<Vec<_>>(), values);
             column.retain_from(1, &vec![false; values.len() - 1]);
             column.push(Some(0));

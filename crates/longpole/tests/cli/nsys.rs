@@ -164,7 +164,7 @@ fn every_command_answers_from_every_export() {
             let more: &[&str] = match name.as_str() {
                 "diff" => &[path],
                 "check" => &["--write-budget"],
-                "slice" => &["--time", "0us..1ms", "-o", "-"],
+                "slice" => &["--time", "0us..1ms", "--rank", "0", "-o", "-"],
                 _ => &[],
             };
             let answer = run(&[&[name.as_str(), path], more].concat());
@@ -202,7 +202,9 @@ fn idle_time_says_what_the_operating_system_and_samples_saw() {
         export.kernel(own, 0, "gemm<float>", number as i64 + 1, [start, end]);
     }
     let waits = [("poll", [100, 160]), ("read", [400, 460]), ("pthread_cond_wait", [650, 720])];
-    waits.iter().for_each(|(name, times)| export.os_call(own, name, *times));
+    for (name, times) in waits {
+        export.os_call(own, name, times);
+    }
     let samples: Vec<(i64, &str)> = (0..80).map(|at| (at * 10 + 5, ["tokenize", "schedule", "detokenize"][at as usize % 3])).collect();
     for (id, (at, name)) in samples.iter().enumerate() {
         export.sample(own, id as i64, *at, &[Some(*name), Some("main")]);
@@ -219,7 +221,9 @@ fn idle_time_says_what_the_operating_system_and_samples_saw() {
         assert_eq!(row["cause"], "outside_operators", "{name}");
     }
     let mut expected: BTreeMap<&str, u64> = BTreeMap::new();
-    samples.iter().filter(|(at, _)| waits_for_launch(*at)).for_each(|(_, name)| *expected.entry(name).or_default() += 1);
+    for (_, name) in samples.iter().filter(|(at, _)| waits_for_launch(*at)) {
+        *expected.entry(name).or_default() += 1;
+    }
     let found = &answer["host_samples"];
     let rows: BTreeMap<&str, u64> = found["rows"]
         .as_array()
