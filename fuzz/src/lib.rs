@@ -1,7 +1,8 @@
 //! What the targets of importers share.
 
 use longpole_analysis::{
-    GroupBy, Scope, TraceIndex, family_table, kernel_sums, kernel_table, memory_table, op_table, range_table, scope_sums, sums_triage, totals,
+    GroupBy, Scope, TraceIndex, TriageOptions, family_table, idle_table, kernel_sums, kernel_table, memory_table, op_table, range_table,
+    scope_sums, sums_triage, totals, triage,
 };
 use longpole_ingest::{Imported, import_bytes};
 
@@ -11,13 +12,15 @@ fn answers(imported: &Imported) -> String {
     let scope = Scope::whole();
     let tables = [GroupBy::Name, GroupBy::Shape, GroupBy::Stack(3)].map(|by| op_table(&index, &scope, by));
     format!(
-        "{} events\n{tables:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
+        "{} events\n{tables:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
         imported.trace.events_read,
         kernel_table(&index, &scope),
         family_table(&index, &scope),
         range_table(&index, &scope),
         memory_table(&index, &scope),
         totals(&index, &scope),
+        idle_table(&index, &scope),
+        triage(&index, &scope, &TriageOptions::default()),
     )
 }
 

@@ -5,6 +5,7 @@
 
 mod ceilings;
 mod collectives;
+mod covers;
 mod diff;
 mod families;
 mod host_pace;

@@ -42,13 +42,7 @@ impl Pace {
         let trace = index.trace();
         let activities = &trace.activities;
         let interval = |row: u32| Interval::new(activities.start[row as usize], activities.dur[row as usize]);
-        let mut inside: Vec<Vec<u32>> = vec![Vec::new(); trace.devices.len()];
-        let mut outside = inside.clone();
-        for row in 0..activities.len() {
-            let device = trace.lanes[activities.lane[row].index()].device.index();
-            let side = if scope.includes_activity(index, ActivityId::from_index(row)) { &mut inside } else { &mut outside };
-            side[device].push(row as u32);
-        }
+        let (inside, outside) = rows_by_device(index, scope);
         let mut busy = vec![Vec::new(); trace.ranks.len().max(1)];
         let mut devices = Vec::new();
         let whole = if scope.is_whole() { IntervalSet::default() } else { scope.intervals(index) };
@@ -105,14 +99,8 @@ impl Pace {
     /// How long devices starved outside some times, given by rank.
     pub(crate) fn starved_outside(index: &TraceIndex<'_>, scope: &Scope, cold: impl Fn(usize) -> IntervalSet) -> Ns {
         let (mut sum, trace) = (Ns::ZERO, index.trace());
-        let mut inside: Vec<Vec<u32>> = vec![Vec::new(); trace.devices.len()];
-        let mut outside = inside.clone();
+        let (inside, outside) = rows_by_device(index, scope);
         let activities = &trace.activities;
-        for row in 0..activities.len() {
-            let device = trace.lanes[activities.lane[row].index()].device.index();
-            let side = if scope.includes_activity(index, ActivityId::from_index(row)) { &mut inside } else { &mut outside };
-            side[device].push(row as u32);
-        }
         for (device, (mut rows, others)) in inside.into_iter().zip(outside).enumerate() {
             let start = |row: &u32| activities.start[*row as usize];
             if !rows.is_sorted_by_key(start) {
@@ -202,6 +190,18 @@ pub(crate) fn starved_and_span(index: &TraceIndex<'_>, cold: impl Fn(usize) -> I
         Some(without_cold(device.rank as usize, extent))
     });
     Some((starved, spans.sum()))
+}
+
+/// Device work in scope and outside, by device.
+fn rows_by_device(index: &TraceIndex<'_>, scope: &Scope) -> (Vec<Vec<u32>>, Vec<Vec<u32>>) {
+    let trace = index.trace();
+    let mut inside: Vec<Vec<u32>> = vec![Vec::new(); trace.devices.len()];
+    let mut outside = inside.clone();
+    for (row, lane) in trace.activities.lane.iter().enumerate() {
+        let side = if scope.includes_activity(index, ActivityId::from_index(row)) { &mut inside } else { &mut outside };
+        side[trace.lanes[lane.index()].device.index()].push(row as u32);
+    }
+    (inside, outside)
 }
 
 /// The pace of one device, whose work in scope is given in order of start; and, with `keep`, when it starved.

@@ -9,6 +9,7 @@
 
 use longpole_trace::{ActivityId, ActivityKind, DeviceId, Interval, IntervalSet, Ns, Trace};
 
+use crate::covers::{Cover, sums};
 use crate::families::{Family, FamilyOfName};
 use crate::index::TraceIndex;
 use crate::scope::Scope;
@@ -195,7 +196,7 @@ fn device_totals(trace: &Trace, device: DeviceId, mut work: Work, scope: &Interv
         covers.push(Cover::new(SCOPE, Box::new(scope.intervals().iter().copied())));
         covers.push(Cover::new(EXTENT, Box::new(std::iter::once(extent))));
     }
-    let sums = sums(&mut covers);
+    let sums = sums(&mut covers, CLASSES + 2);
     // Time in which one of some bits was set, and none of others.
     let time = |any: usize, none: usize| -> Ns {
         sums.iter().enumerate().filter(|(bits, _)| bits & any != 0 && bits & none == 0).map(|(_, time)| *time).sum()
@@ -221,55 +222,6 @@ fn device_totals(trace: &Trace, device: DeviceId, mut work: Work, scope: &Interv
         exposed_comm_ns: time(COMMUNICATION, COMPUTE | COMPUTE << OUTSIDE),
         activities: work.activities,
     })
-}
-
-/// Intervals in order of start, and the bit that their union stands for.
-struct Cover<'a> {
-    bit: usize,
-    rest: Box<dyn Iterator<Item = Interval> + 'a>,
-    next: Option<Interval>,
-    /// Until when the union lasts, as far as it was read.
-    until: Ns,
-}
-
-impl<'a> Cover<'a> {
-    fn new(bit: usize, mut rest: Box<dyn Iterator<Item = Interval> + 'a>) -> Self {
-        let next = rest.next();
-        Self { bit, rest, next, until: Ns::MIN }
-    }
-}
-
-/// For each set of bits, the time in which just these were set: one pass in order of time that keeps nothing.
-fn sums(covers: &mut [Cover<'_>]) -> Vec<Ns> {
-    let mut sums = vec![Ns::ZERO; 1 << (CLASSES + 2)];
-    let mut now = Ns::MIN;
-    loop {
-        let next = covers.iter().filter_map(|cover| cover.next.map(|next| next.start)).min();
-        // Up to there nothing begins, so that the bits change only where a union ends.
-        let to = next.unwrap_or(Ns::MAX);
-        while now < to {
-            let (mut bits, mut change) = (0, to);
-            for cover in covers.iter().filter(|cover| cover.until > now) {
-                bits |= cover.bit;
-                change = change.min(cover.until);
-            }
-            if bits == 0 {
-                break;
-            }
-            sums[bits] += change - now;
-            now = change;
-        }
-        if next.is_none() {
-            return sums;
-        }
-        now = now.max(to);
-        for cover in covers.iter_mut() {
-            while let Some(begun) = cover.next.filter(|next| next.start <= now) {
-                cover.until = cover.until.max(begun.end);
-                cover.next = cover.rest.next();
-            }
-        }
-    }
 }
 
 #[cfg(test)]

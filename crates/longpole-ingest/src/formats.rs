@@ -141,7 +141,11 @@ pub(crate) const FORMATS: &[Format] = &[
             producers: "profiles of 1.0 to 1.23; device work from builds with CUDA profiling",
             endings: &[".json", ".json.gz"],
             record: "SessionOptions.enable_profiling = True",
-            answers: Answers { whole: &["triage", "ops", "ranges", "diff", "check", "slice"], if_recorded: &["kernels", "families", "steps", "idle", "roofline", "ranks"], totals: &[] },
+            answers: Answers {
+                whole: &["triage", "ops", "ranges", "diff", "check", "slice"],
+                if_recorded: &["kernels", "families", "steps", "idle", "roofline", "ranks"],
+                totals: &[],
+            },
         },
     },
     Format {
@@ -184,11 +188,7 @@ pub(crate) const FORMATS: &[Format] = &[
             producers: "torch 1.8 to 2.11, CUDA and ROCm, and what vLLM, SGLang and HTA write of it",
             endings: &[".json", ".json.gz", ".json.zst", ".tar.gz"],
             record: "prof.export_chrome_trace(\"trace.json.gz\")",
-            answers: Answers {
-                whole: WITH_OPERATORS,
-                if_recorded: &["roofline", "memory"],
-                totals: &[],
-            },
+            answers: Answers { whole: WITH_OPERATORS, if_recorded: &["roofline", "memory"], totals: &[] },
         },
     },
 ];

@@ -359,17 +359,13 @@ impl<'p> Importer<'p> {
             trace.aggregates = Aggregates::default();
             problems.add(ProblemCode::TotalsBesideTimeline, None, || None);
         }
-        let (advice, is_usual) = (trace.recorder.advice(), trace.recorder == Recorder::default());
-        let missing = [
-            (trace.host_ops.is_empty(), ProblemCode::NoOperators, advice.operators_hint),
-            (trace.activities.is_empty(), ProblemCode::NoDeviceActivity, advice.device_hint),
-        ];
-        for (_, code, hint) in missing.into_iter().filter(|(is_missing, ..)| *is_missing && !is_cut && !is_in_sums) {
-            problems.add(code, None, || None);
-            if !is_usual {
-                problems.note_hint(code, hint);
-            }
+        if trace.host_ops.is_empty() && !is_cut && !is_in_sums {
+            problems.add(ProblemCode::NoOperators, None, || None);
         }
+        if trace.activities.is_empty() && !is_cut && !is_in_sums {
+            problems.add(ProblemCode::NoDeviceActivity, None, || None);
+        }
+        trace.recorder.note_hints(&mut problems);
         Ok(Imported { trace, problems, source: SourceInfo { path: self.label, format: self.format, bytes } })
     }
 

@@ -51,7 +51,6 @@ pub(crate) fn binary_neighbour(head: &[u8]) -> Option<Neighbour> {
 /// A JSON document without usable events, by its keys and first bytes.
 pub(crate) fn json_neighbour(facts: &FileFacts, head: &[u8]) -> Option<Neighbour> {
     let key = |name: &str| facts.keys.iter().any(|key| key == name);
-    let has = |needle: &[u8]| memchr::memmem::find(head, needle).is_some();
     Some(if key("shared") && key("profiles") {
         ("a speedscope profile of host stacks", "open it at speedscope.app; it has no device work")
     } else if key("nodes") && key("schema") {
@@ -62,8 +61,6 @@ pub(crate) fn json_neighbour(facts: &FileFacts, head: &[u8]) -> Option<Neighbour
         ("TensorRT layer information, which holds no times", "record them with `trtexec --exportProfile=profile.json` and give that file")
     } else if key("segments") && key("device_traces") {
         ("a PyTorch memory snapshot", "open it at pytorch.org/memory_viz")
-    } else if matches!(unknown, Some("Node" | "Session" | "Kernel" | "Api")) {
-        ("an ONNX Runtime profile", EXPORT)
     } else {
         return None;
     })

@@ -6,7 +6,7 @@
 
 use crate::ids::{AggregateId, DeviceId, StrId};
 use crate::ns::Ns;
-use crate::tables::{OptId, OptU64};
+use crate::columns::{OptId, OptU64};
 
 /// What a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

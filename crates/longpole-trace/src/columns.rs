@@ -71,6 +71,8 @@ impl OptU64 {
     pub(crate) fn clear_from(&mut self, from: usize) {
         match &mut self.rows {
             Rows::Absent(_) => {}
+            Rows::Narrow(rows) if from == 0 => self.rows = Rows::Absent(rows.len()),
+            Rows::Wide(rows) if from == 0 => self.rows = Rows::Absent(rows.len()),
             Rows::Narrow(rows) => rows[from..].fill(NONE_U32),
             Rows::Wide(rows) => rows[from..].fill(NONE_U64),
         }
@@ -229,7 +231,9 @@ mod tests {
             for announced in [0, 3, 100] {
                 let mut column = OptU64::default();
                 column.announce(announced);
-                values.iter().for_each(|value| column.push(*value));
+                for value in values {
+                    column.push(*value);
+                }
                 column.shrink();
                 assert_eq!((0..values.len()).map(|row| column.get(row)).collect::<Vec<_>>(), values);
                 column.retain_from(1, &vec![false; values.len() - 1]);
@@ -237,6 +241,9 @@ mod tests {
                 assert_eq!((column.get(0), column.get(1)), (values[0], Some(5)));
                 column.clear_from(1);
                 assert_eq!((column.get(0), column.get(1)), (values[0], None));
+                column.clear_from(0);
+                column.push(Some(6));
+                assert_eq!([0, 1, 2].map(|row| column.get(row)), [None, None, Some(6)]);
             }
         }
     }
@@ -245,7 +252,9 @@ mod tests {
     fn ids_come_out_as_they_went_in() {
         for values in [&[None, None, Some(7), None, Some(0)][..], &[Some(1), None], &[None, None]] {
             let mut column = OptId::default();
-            values.iter().for_each(|value| column.push(*value));
+            for value in values {
+                column.push(*value);
+            }
             assert_eq!((0..values.len()).map(|row| column.get(row)).collect::<Vec<_>>(), values);
             column.retain_from(1, &vec![false; values.len() - 1]);
             column.push(Some(0));

@@ -3,6 +3,8 @@
 //! An importer says which recorder wrote its format; every text that asks for more data takes its words from here, so that nobody is told to
 //! set an option of another program. To add a recorder, add a variant and its [`Advice`].
 
+use crate::problems::{ProblemCode, Problems};
+
 /// What made a recording, as far as it decides what could be recorded and how to record more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recorder {
@@ -50,10 +52,8 @@ pub struct Advice {
     pub no_shapes: &'static str,
     /// Stacks are missing.
     pub no_stacks: &'static str,
-    /// What a user can do about missing operators, in the trust header.
-    pub operators_hint: &'static str,
-    /// What a user can do about missing device work, in the trust header.
-    pub device_hint: &'static str,
+    /// What a user can do about problems, where that is not what is said of their kind.
+    pub hints: &'static [(ProblemCode, &'static str)],
 }
 
 const TORCH: Advice = Advice {
@@ -70,8 +70,8 @@ const TORCH: Advice = Advice {
     no_memory: "memory: not recorded (profile_memory=True records it)",
     no_shapes: "shapes: not recorded (record_shapes=True records them)",
     no_stacks: "stacks: not recorded (with_stack=True records them)",
-    operators_hint: "add ProfilerActivity.CPU to the profiler's activities",
-    device_hint: "add ProfilerActivity.CUDA to the profiler's activities",
+    // Hints of kinds are in its words.
+    hints: &[],
 };
 
 const NSIGHT_SYSTEMS: Advice = Advice {
@@ -88,8 +88,16 @@ const NSIGHT_SYSTEMS: Advice = Advice {
     no_memory: "memory: Nsight Systems does not see PyTorch's allocator (torch.profiler with profile_memory=True records it)",
     no_shapes: "shapes: not recorded (emit_nvtx(record_shapes=True) of PyTorch writes them)",
     no_stacks: "stacks: Nsight Systems records none of Python functions that can be used here (torch.profiler with with_stack=True records them)",
-    operators_hint: "Nsight Systems sees no operators: run PyTorch under `torch.autograd.profiler.emit_nvtx()`, or go by NVTX ranges",
-    device_hint: "record with `nsys profile --trace=cuda,nvtx`",
+    hints: &[
+        (
+            ProblemCode::NoOperators,
+            "Nsight Systems sees no operators: run PyTorch under `torch.autograd.profiler.emit_nvtx()`, or go by NVTX ranges",
+        ),
+        (ProblemCode::NoDeviceActivity, "record with `nsys profile --trace=cuda,nvtx`"),
+        (ProblemCode::OrphanActivity, "record calls too (--trace=cuda); see whether nsys said that it dropped events"),
+        (ProblemCode::LaunchedBeforeWindow, "begin to record before the work, or between two steps (--capture-range)"),
+        (ProblemCode::LaunchWithoutActivity, "synchronise before the recording ends; see whether nsys said that it dropped events"),
+    ],
 };
 
 const XLA: Advice = Advice {
@@ -105,8 +113,10 @@ const XLA: Advice = Advice {
     no_memory: "memory: a trace of XLA holds no allocations (jax.profiler.save_device_memory_profile writes them)",
     no_shapes: "shapes: a trace of XLA holds none",
     no_stacks: "stacks: not recorded (ProfileOptions.python_tracer_level=1 records them)",
-    operators_hint: "no work names its HLO operation: go by ranges (`longpole ranges`)",
-    device_hint: "nothing ran on a GPU, or CUPTI could not start: see the log of the program",
+    hints: &[
+        (ProblemCode::NoOperators, "no work names its HLO operation: go by ranges (`longpole ranges`)"),
+        (ProblemCode::NoDeviceActivity, "nothing ran on a GPU, or CUPTI could not start: see the log of the program"),
+    ],
 };
 
 const ONNX_RUNTIME: Advice = Advice {
@@ -122,8 +132,13 @@ const ONNX_RUNTIME: Advice = Advice {
     no_memory: "memory: a profile of ONNX Runtime holds no allocations",
     no_shapes: "shapes: not recorded (newer versions of ONNX Runtime record them)",
     no_stacks: "stacks: a profile of ONNX Runtime holds none",
-    operators_hint: "no node was run while the profile was recorded: run the model before `end_profiling()`",
-    device_hint: "ONNX Runtime records it with a GPU provider, built with CUDA profiling; `nsys profile` records it with any build",
+    hints: &[
+        (ProblemCode::NoOperators, "no node was run while the profile was recorded: run the model before `end_profiling()`"),
+        (
+            ProblemCode::NoDeviceActivity,
+            "ONNX Runtime records it with a GPU provider, built with CUDA profiling; `nsys profile` records it with any build",
+        ),
+    ],
 };
 
 const UNKNOWN: Advice = Advice {
@@ -139,11 +154,36 @@ const UNKNOWN: Advice = Advice {
     no_memory: "memory: this Chrome trace holds no allocations",
     no_shapes: "shapes: this Chrome trace holds none",
     no_stacks: "stacks: this Chrome trace holds none",
-    operators_hint: "this Chrome trace names ranges, not operators: see `longpole ranges`",
-    device_hint: "this Chrome trace holds host ranges only: `nsys profile` or torch.profiler records the GPU",
+    hints: &[
+        (ProblemCode::NoOperators, "this Chrome trace names ranges, not operators: see `longpole ranges`"),
+        (ProblemCode::NoDeviceActivity, "this Chrome trace holds host ranges only: `nsys profile` or torch.profiler records the GPU"),
+    ],
+};
+
+const SUMS: Advice = Advice {
+    no_device: "no device work is in the profile",
+    no_device_times: "CUDA times: no device work is in the profile",
+    device_unknown: "cannot be known: the profile holds totals and no timeline (nsys profile or torch.profiler records one)",
+    record_device: "record a timeline (`nsys profile --trace=cuda,nvtx` or torch.profiler), then read the GPU busy share",
+    record_device_if_used: "record a timeline (`nsys profile --trace=cuda,nvtx` or torch.profiler), then read the GPU busy share",
+    record_operators: "record a timeline (`nsys profile --trace=cuda,nvtx` or torch.profiler), then read who owns that kernel",
+    host_unknown: "cannot be known: the profile holds totals and no timeline",
+    phases_unknown: "cannot be known: no scope is named like prefill or decode",
+    name_phases: "name each phase by a scope, then compare them (longpole ranges)",
+    no_memory: "memory: a profile of totals holds no allocations",
+    no_shapes: "shapes: a profile of totals holds none",
+    no_stacks: "stacks: a profile of totals holds none",
+    hints: &[],
 };
 
 impl Recorder {
+    /// Says beside problems already counted what its user can do.
+    pub fn note_hints(self, problems: &mut Problems) {
+        for &(code, hint) in self.advice().hints {
+            problems.note_hint(code, hint);
+        }
+    }
+
     /// What to tell its user.
     pub const fn advice(self) -> &'static Advice {
         match self {
@@ -151,6 +191,7 @@ impl Recorder {
             Self::NsightSystems => &NSIGHT_SYSTEMS,
             Self::Xla => &XLA,
             Self::OnnxRuntime => &ONNX_RUNTIME,
+            Self::Proton | Self::TensorRt => &SUMS,
             Self::Unknown => &UNKNOWN,
         }
     }

@@ -169,7 +169,7 @@ fn instances(index: &TraceIndex<'_>, scope: &Scope, mut extents: Option<&mut Vec
     for (at, instance) in instances.iter().enumerate() {
         of_thread[instance.thread.index()].push(at as u32);
     }
-    let launches = launches_by_thread(index, scope);
+    let mut launches = launches_by_thread(index, scope);
     let workers = autograd_workers(index);
     let worker_threads: Vec<usize> = (0..workers.len()).filter(|&thread| workers[thread]).collect();
     for (thread, own) in of_thread.iter().enumerate().filter(|(_, own)| !own.is_empty()) {
@@ -180,10 +180,15 @@ fn instances(index: &TraceIndex<'_>, scope: &Scope, mut extents: Option<&mut Vec
             .fold((Ns::MAX, Ns::MIN), |(first, last), instance| (first.min(instance.start), last.max(instance.end)));
         // Many threads may each see all that the autograd workers launched; most of it lies outside their ranges.
         let of_process = worker_threads.iter().filter(|&&worker| trace.threads[worker].process == process);
-        let sources = of_process.copied().chain((!workers[thread]).then_some(thread));
         let launched = |row: &u32| index.launch(ActivityId(*row)).map_or(Ns::MIN, |(_, at)| at);
         let is_seen = |row: &u32| (first..last).contains(&launched(row));
-        let mut seen: Vec<u32> = sources.flat_map(|source| &launches[source]).filter(|row| is_seen(row)).copied().collect();
+        // What a thread launched itself is asked for once, and its list is as long as the trace.
+        let mut seen = if workers[thread] { Vec::new() } else { std::mem::take(&mut launches[thread]) };
+        seen.retain(is_seen);
+        let own_launches = seen.len();
+        seen.extend(of_process.flat_map(|&source| &launches[source]).filter(|row| is_seen(row)));
+        // Ties go to the workers' launches.
+        seen.rotate_left(own_launches);
         if !seen.is_sorted_by_key(launched) {
             seen.sort_by_key(launched);
         }

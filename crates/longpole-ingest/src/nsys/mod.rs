@@ -39,6 +39,9 @@ use target::Target;
 /// What to do with an export that holds no work.
 const RECORD: &str = "record with `nsys profile --trace=cuda,nvtx`, then `nsys export --type sqlite REPORT.nsys-rep`";
 
+/// A row with times takes at least this many bytes of a file.
+const USUAL_ROW: u64 = 16;
+
 /// Whether the first bytes may be an export.
 pub(crate) fn looks_like_sqlite(head: &[u8]) -> bool {
     head.starts_with(b"SQLite format 3\0")
@@ -200,11 +203,15 @@ fn read_tables(database: &Database, threads: usize, merger: &mut Merger<'_, '_>,
         .collect();
     let (all, mut done) = (scans.iter().map(|(scan, _)| scan.stretches()).sum::<u64>().max(1), 0_u64);
     let mut problems = Problems::default();
+    // Row numbers with holes promise more rows than the file can hold, in all tables together.
+    let mut room = database.bytes / USUAL_ROW;
     for (scan, make) in &scans {
+        let rows = scan.expected_rows().min(room);
+        room -= rows;
         match scan.table.name.as_str() {
-            tables::CALLS => merger.builder.announce_api_calls(scan.expected_rows()),
-            tables::RANGES => merger.builder.announce_ranges(scan.expected_rows()),
-            name if tables::DEVICE_WORK.contains(&name) => merger.builder.announce_activities(scan.expected_rows()),
+            tables::CALLS => merger.builder.announce_api_calls(rows as usize),
+            tables::RANGES => merger.builder.announce_ranges(rows as usize),
+            name if tables::DEVICE_WORK.contains(&name) => merger.builder.announce_activities(rows as usize),
             _ => {}
         }
         scan.run(threads, &mut problems, make, |rows| {

@@ -16,8 +16,6 @@ use super::database::{Database, Table, forget, quoted};
 const ROWS: u64 = 16 * 1024;
 /// A row takes at least this many bytes of the file (a cell, and its place in the page).
 const LEAST_ROW: u64 = 4;
-/// A row with times takes at least this many.
-const USUAL_ROW: u64 = 16;
 /// Places in one stretch at which reading is taken up again after damage.
 const MAX_DAMAGE: u32 = 64;
 
@@ -114,10 +112,9 @@ impl<'d> Scan<'d> {
         Self { database, table, sql, bounds, width, stretches }
     }
 
-    /// How many rows there are, if row numbers have no holes; never more than the file can hold.
-    pub(super) fn expected_rows(&self) -> usize {
-        let rows = self.width.saturating_mul(self.stretches).min(self.database.bytes / USUAL_ROW);
-        self.bounds.map_or(0, |(first, last)| if first > last { 0 } else { rows.min(last.abs_diff(first).saturating_add(1)) as usize })
+    /// How many rows there are, if row numbers have no holes.
+    pub(super) fn expected_rows(&self) -> u64 {
+        self.bounds.map_or(0, |(first, last)| if first > last { 0 } else { last.abs_diff(first).saturating_add(1) })
     }
 
     /// How many stretches there are.

@@ -105,10 +105,6 @@ fn unusable_inputs_say_what_they_are() {
         (br#"{"schema": "1.1", "nodes": []}"#, "found a PyTorch execution trace"),
         (br#"[{"count": 5}]"#, "found a TensorRT layer profile without a readable layer"),
         (br#"[{"frame": {"name": "ROOT"}, "metrics": {}, "children": []}]"#, "found a Proton profile without a readable kernel or scope"),
-        (
-            br#"[{"cat": "Node", "ph": "X", "name": "conv_kernel_time", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]"#,
-            "found an ONNX Runtime profile",
-        ),
         (br#"{"some": [], "thing": {}}"#, "found JSON with the keys `some`, `thing` and no `traceEvents`"),
         (b"NVR\0\x02\0\0\0", "found an Nsight Compute report"),
         (b"\x80\x04\x95", "found a Python pickle"),

@@ -12,7 +12,7 @@ use insta::assert_snapshot;
 use longpole_analysis::{GroupBy, MemoryTable, OpTable};
 use longpole_report::views::RangeLayout;
 use longpole_report::{Page, TextOptions, csv, markdown, report_lines, text, text_header, triage_markdown, triage_text, views, wire};
-use longpole_trace::{Ns, ProblemCode};
+use longpole_trace::{Ns, ProblemCode, Recorder};
 
 const ALL_TROUBLE: &[(ProblemCode, u64)] = &[
     (ProblemCode::UnusedEventKind, 7),
