@@ -24,7 +24,8 @@ It speaks the protocol of ``docs/suite-protocol.md`` and measures as that page s
 in turn so that the second-level cache is cold, warm-up until clocks and times have settled, sampling until the median is known well, and NVML
 read beside the samples. Three things differ from the Rust library, since Python is between them and the device:
 
-- Every run that can be captured into a CUDA graph is measured in one, however long it is: the time of Python is not the kernel's.
+- Every run that can be captured into a CUDA graph is measured in one, however long it is, since the time of Python is not the kernel's; unless it
+  is slower in a graph than launched one by one, as large copies are.
 - Without ``outputs`` the callable allocates its result. The memory of a first result is poisoned and given back before the result that is
   checked is made, so that the allocator hands out the same memory again.
 - There are at most 256 sets of inputs.
@@ -52,6 +53,8 @@ _SAMPLE_PS = 1_000_000_000
 _ROUND_PS = 10_000_000_000
 _MAX_RUNS = 1000
 _MAX_SETS = 256
+# A run that takes longer than this factor in a graph is measured outside.
+_GRAPH_MAY_COST = 1.02
 _MIN_WARM_UP_NS = 100_000_000
 _MAX_WARM_UP_NS = 3_000_000_000
 _CALM_ROUNDS = 4
@@ -431,7 +434,11 @@ def _sampler(device: _Device, ready: _Ready, notes: List[str]) -> Tuple[str, int
                 runs = better
                 graph = None
                 graph = _captured(device, ready, runs)
-            return "graph", runs, lambda: device.timed(graph.replay, graph.replay)
+                passed, _ = device.timed(graph.replay, graph.replay)
+            in_graph_ps = passed // runs
+            if in_graph_ps <= run_ps * _GRAPH_MAY_COST:
+                return "graph", runs, lambda: device.timed(graph.replay, graph.replay)
+            notes.append(f"a run takes {in_graph_ps / 1e6:.1f} us in a graph and {run_ps / 1e6:.1f} us launched by itself, so it is launched by itself")
         except RuntimeError as error:
             device.torch.cuda.synchronize()
             first = str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -153,7 +153,7 @@ class Tensor:
         return self
 
 
-def fake_torch(clock: Clock, capture: bool = True, free: int = 100 << 30) -> types.ModuleType:
+def fake_torch(clock: Clock, capture: bool = True, free: int = 100 << 30, node_ns: int = 0) -> types.ModuleType:
     torch: Any = types.ModuleType("torch")
 
     class Event:
@@ -177,7 +177,7 @@ def fake_torch(clock: Clock, capture: bool = True, free: int = 100 << 30) -> typ
         def replay(self) -> None:
             clock.host += 10_000
             for kernel in self.kernels:
-                clock.launch(kernel, 0)
+                clock.launch(kernel + node_ns, 0)
 
     @contextlib.contextmanager
     def graph(target: CUDAGraph) -> Any:
@@ -304,6 +304,13 @@ class Fake(unittest.TestCase):
         self.assertEqual(start["method"], "events")
         self.assertIn("could not be captured into a graph", end["notes"][0])
         self.assertNotIn("and more", end["notes"][0])
+
+    def test_what_is_slower_in_a_graph_is_launched_by_itself(self) -> None:
+        start, times, end = self.one("run returns", node_ns=50_000)
+        # The host takes 20 us to launch: that is what it is then.
+        self.assertEqual(start["method"], "events")
+        self.assertAlmostEqual(times[len(times) // 2] / 20_000, 1, delta=0.01)
+        self.assertIn("a run takes 53.0 us in a graph and 20.0 us launched by itself", end["notes"][0])
 
     def test_count_and_time_end_it(self) -> None:
         self.assertEqual(self.one("run returns --samples 3")[2]["stopped_by"], "count")
