@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use jsonschema::Validator;
-use longpole_bench::fake::{Fake, FakeBody, World};
+use longpole_bench::fake::{Fake, FakeBody, Random, World};
 use longpole_bench::key::Key;
 use longpole_bench::measure::Error;
 use longpole_bench::protocol::{Benchmark, Event, Events, Line, Peak, PeakKind, Sequence, read_list};
@@ -86,6 +86,7 @@ fn a_run_follows_its_schema() {
     let (code, out, complaints) = ask("run A/ops/gemv B --json-lines --samples 20");
     assert_eq!((code, complaints.as_str()), (0, ""));
     let events = events(&out);
+    assert!(events.iter().zip(out.lines()).all(|(event, line)| event.to_line() == line));
     assert!(matches!(&events[0], Event::Device { device } if device.name == "Simulated device"));
     let samples = events.iter().filter(|event| matches!(event, Event::Sample(_))).count();
     assert_eq!((samples, events.len()), (40, 45));
@@ -167,6 +168,42 @@ fn results_of_a_real_device_follow_it_too() {
         assert_eq!(count(|event| matches!(event, Event::Error { .. })), failed, "{name}");
         assert!(matches!(&events[0], Event::Device { device } if device.name == "NVIDIA H200"), "{name}");
     }
+}
+
+#[test]
+fn damaged_output_is_read_to_its_end() {
+    let (_, out, _) = ask("run gemv --samples 5");
+    let (_, list, _) = ask("list --json");
+    let mut random = Random::new(1);
+    let mut faulty = 0;
+    for _ in 0..2000 {
+        let damage = |random: &mut Random, text: &str| {
+            let mut bytes = text.as_bytes().to_vec();
+            for _ in 0..=random.bits() % 3 {
+                let at = (random.bits() % bytes.len() as u64) as usize;
+                match random.bits() % 3 {
+                    0 => bytes[at] = random.bits() as u8,
+                    1 => drop(bytes.remove(at)),
+                    _ => bytes.truncate(at + 1),
+                }
+            }
+            bytes
+        };
+        let damaged = damage(&mut random, &out);
+        let mut sequence = Sequence::new();
+        for line in Events::new(damaged.as_slice()) {
+            let fine = match line {
+                Ok(Line::Event(event)) => sequence.accept(&event).is_ok(),
+                Ok(_) => true,
+                Err(error) => error.to_string().is_empty(),
+            };
+            faulty += u32::from(!fine);
+        }
+        if let Err(error) = read_list(damage(&mut random, &list).as_slice()) {
+            assert!(!error.to_string().is_empty());
+        }
+    }
+    assert!(faulty > 500, "{faulty}");
 }
 
 #[test]
