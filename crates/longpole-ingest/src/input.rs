@@ -532,7 +532,7 @@ fn describe_head(head: &[u8]) -> (String, &'static str) {
 
 /// What a JSON document without usable events is, and what to do with it.
 fn describe_facts(facts: &FileFacts, head: &[u8]) -> (String, &'static str) {
-    if let Some((what, hint)) = json_neighbour(facts, head) {
+    if let Some((what, hint)) = json_neighbour(facts) {
         return (what.to_owned(), hint);
     }
     let found = if facts.bytes == 0 || head.trim_ascii().is_empty() {

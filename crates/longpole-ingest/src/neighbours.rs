@@ -48,8 +48,8 @@ pub(crate) fn binary_neighbour(head: &[u8]) -> Option<Neighbour> {
     None
 }
 
-/// A JSON document without usable events, by its keys and first bytes.
-pub(crate) fn json_neighbour(facts: &FileFacts, head: &[u8]) -> Option<Neighbour> {
+/// A JSON document without usable events, by its keys.
+pub(crate) fn json_neighbour(facts: &FileFacts) -> Option<Neighbour> {
     let key = |name: &str| facts.keys.iter().any(|key| key == name);
     Some(if key("shared") && key("profiles") {
         ("a speedscope profile of host stacks", "open it at speedscope.app; it has no device work")
