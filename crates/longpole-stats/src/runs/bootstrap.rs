@@ -19,7 +19,8 @@ pub(super) struct Process {
 impl Process {
     /// Of at least one positive time.
     pub(super) fn of(times_ps: &[i64]) -> Self {
-        let logs: Vec<f64> = times_ps.iter().map(|&time| (time as f64).ln()).collect();
+        let mut logs: Vec<f64> = times_ps.iter().map(|&time| (time as f64).ln()).collect();
+        fence_in(&mut logs);
         let mut order: Vec<u32> = (0..logs.len() as u32).collect();
         order.sort_by(|&a, &b| logs[a as usize].total_cmp(&logs[b as usize]));
         let mut rank = vec![0; logs.len()];
@@ -70,6 +71,24 @@ impl Process {
     }
 }
 
+/// Quartile distances outside of the quartiles from which a sample counts as that far away.
+const FENCE: f64 = 3.0;
+/// The least fence, where most samples are equal: half a per cent.
+const LEAST_FENCE: f64 = 0.005;
+
+/// Moves outliers to a fence. A burst of them that is drawn several times would otherwise be more than a trimmed mean leaves out, and a single
+/// stall would widen the interval to its own size.
+fn fence_in(logs: &mut [f64]) {
+    let mut sorted = logs.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let Some(last) = sorted.len().checked_sub(1) else { return };
+    let (low, high) = (sorted[last / 4], sorted[last - last / 4]);
+    let fence = (FENCE * (high - low)).max(LEAST_FENCE);
+    for log in logs {
+        *log = log.clamp(low - fence, high + fence);
+    }
+}
+
 /// How many neighbours belong together: more, the more one sample says of the next. The length that serves an autoregressive sequence best is
 /// (2 r / (1 - r^2))^(2/3) n^(1/3), with r the correlation of neighbours (E. Carlstein, "The use of subseries values for estimating the
 /// variance of a general statistic", Annals of Statistics 14, 1986). Ranks stand for the samples, so that outliers do not hide it. It is at
@@ -91,6 +110,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_stall_counts_as_far_as_the_fence() {
+        let mut logs = vec![0.00, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.07, 5.0];
+        fence_in(&mut logs);
+        // Quartiles 0.02 and 0.06.
+        assert!((logs[8] - 0.18).abs() < 1e-12 && logs[0].abs() < 1e-12, "{logs:?}");
+        let mut equal = vec![1.0, 1.0, 1.0, 1.0, 1.002, 0.0];
+        fence_in(&mut equal);
+        assert_eq!(equal, [1.0, 1.0, 1.0, 1.0, 1.002, 0.995]);
+    }
+
+    #[test]
     fn a_draw_of_everything_is_the_centre_itself() {
         let times: Vec<i64> = (0..25).map(|at| 1000 + at * 37 % 25).collect();
         let process = Process::of(&times);
@@ -101,10 +131,10 @@ mod tests {
 
     #[test]
     fn a_draw_counts_what_is_drawn_twice_by_hand() {
-        // Ten values, two cut at each end; the lowest three times and the highest once leaves 1, then 5 to 9, of which six stay.
-        let process = Process::of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        // Ten values, two cut at each end; the lowest is drawn three times, so that one of it stays.
+        let process = Process::of(&[1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008, 1009, 1010]);
         let counts = [3, 0, 0, 1, 1, 1, 1, 1, 1, 1];
-        let kept: f64 = [1.0, 4.0, 5.0, 6.0, 7.0, 8.0].into_iter().map(f64::ln).sum();
+        let kept: f64 = [1001.0, 1004.0, 1005.0, 1006.0, 1007.0, 1008.0].into_iter().map(f64::ln).sum();
         assert!((process.trimmed(&counts) - kept / 6.0).abs() < 1e-12);
     }
 
