@@ -3,7 +3,7 @@
 //! It holds every sample with the state of the device beside it, so that any later comparison can start from the samples. Keys are only
 //! added within a version, and what was not known is `null`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -254,6 +254,11 @@ impl Results {
     /// What was measured of a benchmark.
     pub fn of(&self, key: &Key) -> Option<&KeyResult> {
         self.results.iter().find(|result| result.key == *key)
+    }
+
+    /// What was measured, by key.
+    pub fn by_key(&self) -> BTreeMap<&Key, &KeyResult> {
+        self.results.iter().map(|result| (&result.key, result)).collect()
     }
 
     /// Reads a document; the error is a sentence about its content.

@@ -229,15 +229,14 @@ fn percent(count: usize) -> String {
 }
 
 /// What has to hold of a line, in view of what it is for.
-fn fault(machine: &Machine, design: Design, count: usize, change: f64, tally: Tally) -> Option<String> {
+fn fault(machine: &Machine, design: Design, change: f64, tally: Tally) -> Option<String> {
     if tally.wrong(change) * 100 >= TRIALS {
         return Some(format!("{} of {TRIALS} false", tally.wrong(change)));
     }
     // One process a side is the first look, and four rounds the second; what is in doubt after them is measured further.
-    let least = match (design, machine.title, count) {
-        (Design::UntilSettled, "restless", 30) => 0.95,
-        (Design::UntilSettled, _, _) => 0.99,
-        (Design::Alone | Design::Rounds(_), "steady", _) => 0.95,
+    let least = match (design, machine.title) {
+        (Design::UntilSettled, _) => 0.99,
+        (_, "steady") => 0.95,
         _ => 0.0,
     };
     let is_missed = change >= 0.03 && (tally.found as f64) < least * TRIALS as f64;
@@ -256,7 +255,7 @@ fn false_verdicts_stay_under_one_percent_and_three_percent_are_found() {
                 for change in CHANGES {
                     let tally = tally(machine, design, count, change);
                     let line = format!("{}, {}, {count} samples, {change}", machine.title, design.title());
-                    faults.extend(fault(machine, design, count, change, tally).map(|fault| format!("{line}: {fault}")));
+                    faults.extend(fault(machine, design, change, tally).map(|fault| format!("{line}: {fault}")));
                     let (shown, found) = if change == 0.0 {
                         ("none".to_owned(), "–".to_owned())
                     } else {

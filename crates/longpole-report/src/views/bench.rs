@@ -66,16 +66,9 @@ fn facts(source: &BenchSource) -> Vec<(&'static str, String)> {
         let cuda = source.cuda.as_ref().map(|cuda| format!(", CUDA {cuda}")).unwrap_or_default();
         format!("{device}{driver}{cuda}")
     });
-    let revision = source.revision.as_ref().map(|revision| {
-        let dirty = if source.dirty == Some(true) { ", with changes" } else { "" };
-        format!(" · {revision}{dirty}")
-    });
     let mut facts = vec![("suite", suite)];
     facts.extend(device.map(|device| ("device", device)));
     facts.extend(clocks(source).map(|clocks| ("clocks", clocks)));
-    if !source.date.is_empty() {
-        facts.push(("date", format!("{}{}", source.date, revision.unwrap_or_default())));
-    }
     facts.extend(source.path.clone().map(|path| ("saved", path)));
     if !source.complete {
         facts.push(("partial", "the run ended before everything was measured".to_owned()));

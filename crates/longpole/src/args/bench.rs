@@ -315,7 +315,7 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "DIR", help_heading = "Saving")]
     pub(crate) results: Option<PathBuf>,
     /// Write what is found to this file instead of standard error; - is standard output
-    #[arg(long, short, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, short, value_name = "OUT", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) format: FormatFlags,

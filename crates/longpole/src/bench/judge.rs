@@ -1,8 +1,10 @@
 //! Two sets of results beside each other: what may be compared, and what each benchmark's samples say.
 
+use std::collections::BTreeMap;
+
 use longpole_bench::key::Key;
 use longpole_bench::results::{KeyResult, Results};
-use longpole_report::{BenchCompared, BenchComparison, BenchSide, BenchUnpaired};
+use longpole_report::{BenchCompared, BenchComparison, BenchSide, BenchUnpaired, redact};
 use longpole_stats::{RunRules, Runs, RunsComparison, RunsSide, Sample, Verdict, compare_runs};
 
 use super::show;
@@ -14,14 +16,14 @@ const CLOCKS_DIFFER: f64 = 0.015;
 /// Why there is no verdict where the two were not measured alike.
 const DIFFERENTLY: &str = "measured_differently";
 
+type ByKey<'r> = BTreeMap<&'r Key, &'r KeyResult>;
+
 /// What is compared.
 pub(crate) struct Sides<'r> {
-    /// The first.
-    pub(crate) before: &'r Results,
-    /// The second.
-    pub(crate) after: &'r Results,
-    /// Of benchmarks that were measured again in turns, both; these samples count instead.
-    pub(crate) rounds: Option<(&'r Results, &'r Results)>,
+    before: &'r Results,
+    after: &'r Results,
+    by_key: (ByKey<'r>, ByKey<'r>),
+    rounds: Option<(ByKey<'r>, ByKey<'r>)>,
 }
 
 /// The samples of a benchmark, process by process.
@@ -49,16 +51,28 @@ fn runs(result: &KeyResult) -> Runs {
 }
 
 impl<'r> Sides<'r> {
+    /// Two runs.
+    pub(crate) fn new(before: &'r Results, after: &'r Results) -> Self {
+        Self { before, after, by_key: (before.by_key(), after.by_key()), rounds: None }
+    }
+
+    /// The same where some benchmarks were measured again in turns, whose samples count instead.
+    #[must_use]
+    pub(crate) fn with_rounds(mut self, before: &'r Results, after: &'r Results) -> Self {
+        self.rounds = Some((before.by_key(), after.by_key()));
+        self
+    }
+
     /// Both sides of a benchmark, and whether its processes took turns.
     fn of(&self, key: &Key) -> Option<(&'r KeyResult, &'r KeyResult, bool)> {
-        if let Some((before, after)) = self.rounds
-            && let Some((a, b)) = before.of(key).zip(after.of(key))
+        if let Some((before, after)) = &self.rounds
+            && let Some((a, b)) = before.get(key).zip(after.get(key))
             && a.processes() == b.processes()
         {
             return Some((a, b, true));
         }
         let took_turns = self.before.session.is_some() && self.before.session == self.after.session;
-        let (a, b) = self.before.of(key).zip(self.after.of(key))?;
+        let (a, b) = self.by_key.0.get(key).zip(self.by_key.1.get(key))?;
         Some((a, b, took_turns))
     }
 
@@ -85,10 +99,27 @@ impl<'r> Sides<'r> {
             before: show::source(self.before, None),
             after: show::source(self.after, None),
             rows,
-            unpaired: unpaired(self.before, self.after),
+            unpaired: self.unpaired(),
             flags: flags(self.before, self.after),
             again: None,
         }
+    }
+
+    fn unpaired(&self) -> Vec<BenchUnpaired> {
+        fn failed(results: &Results) -> BTreeMap<&Key, &str> {
+            results.failed.iter().map(|failed| (&failed.key, failed.message.as_str())).collect()
+        }
+        let (failed_before, failed_after) = (failed(self.before), failed(self.after));
+        let one = |key: &Key, in_before: bool| {
+            let why = if in_before { &failed_after } else { &failed_before }.get(key);
+            let why = why.map(|message| redact(&format!("failed: {message}")).into_owned());
+            BenchUnpaired { key: key.as_str().to_owned(), in_before, in_after: !in_before, why }
+        };
+        let only = |of: &'r Results, other: &ByKey<'r>| -> Vec<&'r Key> {
+            of.results.iter().map(|result| &result.key).filter(|key| !other.contains_key(key)).collect()
+        };
+        let before = only(self.before, &self.by_key.1).into_iter().map(|key| one(key, true));
+        before.chain(only(self.after, &self.by_key.0).into_iter().map(|key| one(key, false))).collect()
     }
 
     fn row(&self, key: &Key, rules: &RunRules) -> Option<BenchCompared> {
@@ -200,24 +231,6 @@ fn flags(before: &Results, after: &Results) -> Vec<String> {
     flags
 }
 
-fn unpaired(before: &Results, after: &Results) -> Vec<BenchUnpaired> {
-    let mut found = Vec::new();
-    let why = |results: &Results, key: &Key| {
-        results.failed.iter().find(|failed| failed.key == *key).map(|failed| format!("failed: {}", failed.message))
-    };
-    let mut add = |key: &Key, in_before: bool, in_after: bool| {
-        let missing = if in_after { before } else { after };
-        found.push(BenchUnpaired { key: key.as_str().to_owned(), in_before, in_after, why: why(missing, key) });
-    };
-    for result in before.results.iter().filter(|result| after.of(&result.key).is_none()) {
-        add(&result.key, true, false);
-    }
-    for result in after.results.iter().filter(|result| before.of(&result.key).is_none()) {
-        add(&result.key, false, true);
-    }
-    found
-}
-
 /// Refuses to compare times of different devices, which say nothing of a change.
 pub(crate) fn same_device(before: &Results, after: &Results, other_device: bool) -> Result<(), Failure> {
     if let Some((from, to)) = before.device.as_ref().zip(after.device.as_ref())
@@ -284,12 +297,12 @@ mod tests {
         let times: Vec<(u32, u64)> = (0..20).map(|at| (0, 500 + at % 3)).collect();
         let halves: Vec<(u32, u64)> = times.iter().map(|(process, time)| (*process, time / 2)).collect();
         let (before, warm) = (results(result(&times, L2::Cold)), results(result(&halves, L2::Warm)));
-        let sides = Sides { before: &before, after: &warm, rounds: None };
+        let sides = Sides::new(&before, &warm);
         let comparison = sides.compare(&RunRules::BENCHMARK);
         assert_eq!((comparison.rows[0].verdict, comparison.rows[0].doubt), ("AMBIGUOUS", Some(DIFFERENTLY)));
         assert!(sides.in_doubt(&RunRules::BENCHMARK).is_empty());
         let cold = results(result(&halves, L2::Cold));
-        let comparison = Sides { after: &cold, ..sides }.compare(&RunRules::BENCHMARK);
+        let comparison = Sides::new(&before, &cold).compare(&RunRules::BENCHMARK);
         assert_eq!(comparison.rows[0].verdict, "FASTER");
     }
 }

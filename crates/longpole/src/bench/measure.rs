@@ -1,5 +1,6 @@
 //! One process of a suite after the other, until every benchmark was tried.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
@@ -45,10 +46,10 @@ struct Process<'p> {
     number: u32,
     bar: &'p Bar,
     stage: &'p str,
-    wanted: &'p [Key],
+    wanted: BTreeSet<&'p Key>,
     sequence: Sequence,
     open: Option<KeyResult>,
-    tried: Vec<Key>,
+    tried: BTreeSet<Key>,
     faults: usize,
     events: u64,
 }
@@ -81,7 +82,7 @@ impl Process<'_> {
 
     fn fail(&mut self, key: &Key, message: &str) -> Result<(), Failure> {
         self.bar.step();
-        self.tried.push(key.clone());
+        self.tried.insert(key.clone());
         self.record.fail(key, message)
     }
 
@@ -120,7 +121,7 @@ impl Process<'_> {
                     return self.fail(&end.key, "the suite took no samples of it");
                 }
                 self.bar.step();
-                self.tried.push(end.key);
+                self.tried.insert(end.key);
                 self.record.take(open)
             }
             Event::Error { key, message } => {
@@ -166,7 +167,7 @@ impl Measuring<'_> {
         Ok(())
     }
 
-    fn process(&self, record: &mut Record, keys: &[Key], number: u32) -> Result<(End, Vec<Key>), Failure> {
+    fn process(&self, record: &mut Record, keys: &[Key], number: u32) -> Result<(End, BTreeSet<Key>), Failure> {
         let words = ["run"].map(OsStr::new).into_iter().chain(keys.iter().map(|key| OsStr::new(key.as_str())));
         let args = words.chain([OsStr::new("--json-lines")]).chain(self.args.iter().map(OsString::as_os_str));
         let read = |stdout: std::io::BufReader<std::process::ChildStdout>, take: &dyn Fn(Result<Line, ReadError>) -> bool| {
@@ -185,10 +186,10 @@ impl Measuring<'_> {
             number,
             bar: self.bar,
             stage: self.stage,
-            wanted: keys,
+            wanted: keys.iter().collect(),
             sequence: Sequence::new(),
             open: None,
-            tried: Vec::new(),
+            tried: BTreeSet::new(),
             faults: 0,
             events: 0,
         };

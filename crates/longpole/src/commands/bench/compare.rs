@@ -70,7 +70,7 @@ fn of_files(args: &BenchCompareArgs, before: &Path, after: &Path) -> Result<(), 
     let rules = rules(&args.comparing);
     let paths = (Some(before_path.as_path()), Some(after_path.as_path()));
     let (Some(suite_before), Some(_)) = (suite_before(&args.comparing, &args.suite.more)?, &args.suite.suite) else {
-        let comparison = Sides { before: &before, after: &after, rounds: None }.compare(&rules);
+        let comparison = Sides::new(&before, &after).compare(&rules);
         return finish(args, comparison, paths, &after);
     };
     let suite_after = suite(&args.suite)?;

@@ -1,5 +1,8 @@
 //! `longpole bench run`
 
+use std::collections::BTreeSet;
+
+use longpole_bench::key::Key;
 use longpole_bench::results::Results;
 use longpole_report::{Block, views, wire};
 
@@ -74,7 +77,8 @@ pub(super) fn run(args: &BenchRunArgs) -> Result<(), Failure> {
 }
 
 /// The same with these benchmarks alone.
-pub(super) fn only(mut results: Results, keys: &[longpole_bench::key::Key]) -> Results {
+pub(super) fn only(mut results: Results, keys: &[Key]) -> Results {
+    let keys: BTreeSet<&Key> = keys.iter().collect();
     results.results.retain(|result| keys.contains(&result.key));
     results.failed.retain(|failed| keys.contains(&failed.key));
     results

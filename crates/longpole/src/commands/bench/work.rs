@@ -106,9 +106,9 @@ impl Again<'_> {
 
     /// Compares, and measures again what is in doubt, until it is no more or the rounds are used up.
     pub(super) fn settle(&self, before: &Results, after: &mut Record, rules: &RunRules) -> Result<BenchComparison, Failure> {
-        let doubtful = Sides { before, after: &after.results, rounds: None }.in_doubt(rules);
+        let doubtful = Sides::new(before, &after.results).in_doubt(rules);
         if doubtful.is_empty() || self.rounds == 0 {
-            return Ok(Sides { before, after: &after.results, rounds: None }.compare(rules));
+            return Ok(Sides::new(before, &after.results).compare(rules));
         }
         let number = doubtful.len() as u64;
         let (mut comparison, rounds) = match self.before {
@@ -153,18 +153,18 @@ impl Again<'_> {
                 }
                 done += 1;
             }
-            let sides = Sides { before, after, rounds: Some((&from.results, &to.results)) };
+            let sides = Sides::new(before, after).with_rounds(&from.results, &to.results);
             let doubtful = sides.in_doubt(rules);
             // What failed this time is not tried again.
             let has_failed = |key: &Key| from.results.failed.iter().chain(&to.results.failed).any(|failed| failed.key == *key);
-            left.retain(|key| doubtful.contains(key) && !has_failed(key));
+            left = doubtful.into_iter().filter(|key| left.contains(key) && !has_failed(key)).collect();
             if left.is_empty() {
                 break;
             }
         }
         from.complete()?;
         to.complete()?;
-        Ok((Sides { before, after, rounds: Some((&from.results, &to.results)) }.compare(rules), done))
+        Ok((Sides::new(before, after).with_rounds(&from.results, &to.results).compare(rules), done))
     }
 
     /// The second build alone, where the first is no more.
@@ -184,14 +184,14 @@ impl Again<'_> {
                 self.measuring(self.after, &stage).all(after, &left, first + done as u32)?;
                 done += 1;
             }
-            let doubtful = Sides { before, after: &after.results, rounds: None }.in_doubt(rules);
+            let doubtful = Sides::new(before, &after.results).in_doubt(rules);
             let has_failed = |key: &Key| after.results.failed.iter().any(|failed| failed.key == *key);
             left.retain(|key| doubtful.contains(key) && !has_failed(key));
             if left.is_empty() {
                 break;
             }
         }
-        Ok((Sides { before, after: &after.results, rounds: None }.compare(rules), done))
+        Ok((Sides::new(before, &after.results).compare(rules), done))
     }
 }
 
