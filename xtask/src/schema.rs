@@ -101,7 +101,9 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
         }
     }
     let is_printed = |name: &&String| !NOT_PRINTED.contains(&name.as_str());
-    complaints.extend(schemas.keys().filter(is_printed).filter(|name| !seen.contains(*name)).map(|name| format!("no document of {name} was checked")));
+    complaints.extend(
+        schemas.keys().filter(is_printed).filter(|name| !seen.contains(*name)).map(|name| format!("no document of {name} was checked")),
+    );
     for complaint in &complaints {
         eprintln!("{complaint}");
     }

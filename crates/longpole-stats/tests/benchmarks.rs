@@ -13,8 +13,8 @@ use longpole_stats::{LOOKS, RunRules, Runs, RunsComparison, Sample, Verdict, com
 
 /// Trials for each line of the table.
 const TRIALS: usize = 1_000;
-/// Samples a process takes of a key: the least that `bench run` stops at, and a usual number.
-const COUNTS: [usize; 2] = [30, 100];
+/// Samples a process takes of a key: the least that a suite of `longpole-bench` stops at, and a usual number.
+const COUNTS: [usize; 2] = [16, 100];
 /// True changes; half of the trials of each go the one way, half the other.
 const CHANGES: [f64; 4] = [0.0, 0.01, 0.03, 0.10];
 
@@ -139,7 +139,7 @@ fn measure(random: &mut Random, machine: &Machine, design: Design, count: usize,
         for round in 0..number {
             // The machine moves between rounds, and a little between the two of one; they change places every round.
             moved += machine.wander * random.either_way();
-            let mut take = |random: &mut Random, factor: f64| {
+            let take = |random: &mut Random, factor: f64| {
                 let near = moved + 0.2 * machine.wander * random.either_way();
                 process(random, machine, count, factor, near)
             };

@@ -230,12 +230,17 @@ fn signed(share: f64) -> String {
     format!("{sign}{shown} %")
 }
 
-fn why(doubt: &str) -> &'static str {
+/// Why there is no verdict.
+fn why(row: &BenchCompared, doubt: &str) -> &'static str {
     match doubt {
         "too_few_samples" => "too few samples",
         "throttled" => "one side was throttled and the other was not",
         "not_a_time" => "a time of zero",
         "measured_differently" => "the two were measured in different ways",
+        // The samples agree; what they do not show is how much of it comes from being two processes.
+        _ if row.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0) && row.rounds == 0 => {
+            "two processes of the same build may differ by as much; processes that take turns would tell"
+        }
         _ => "too noisy for the number of samples",
     }
 }
@@ -257,7 +262,7 @@ pub fn bench_compare_table(comparison: &BenchComparison, limit: Option<usize>) -
         Column::new("rounds", "rounds", Kind::Count).droppable(2),
         Column::new("samples_before", "samples before", Kind::Count).in_csv_only(),
         Column::new("samples_after", "samples after", Kind::Count).in_csv_only(),
-        Column::new("clock", "SM clock", Kind::Quantity).droppable(1).not_in_csv(),
+        Column::new("clock", "SM clock", Kind::Quantity).droppable(5).not_in_csv(),
         Column::new("verdict", "verdict", Kind::Text).at_least(9),
     ];
     let clock = |row: &BenchCompared| match (row.before.sm_clock_mhz, row.after.sm_clock_mhz) {
@@ -289,19 +294,16 @@ pub fn bench_compare_table(comparison: &BenchComparison, limit: Option<usize>) -
     });
     let mut columns = columns;
     let has_rounds = comparison.rows.iter().any(|row| row.rounds > 0);
-    let has_clocks = comparison.rows.iter().any(|row| row.before.sm_clock_mhz.is_some() && row.after.sm_clock_mhz.is_some());
-    for column in &mut columns {
-        column.csv_only |= (column.key == "rounds" && !has_rounds) || (column.key == "clock" && !has_clocks);
+    for column in columns.iter_mut().filter(|column| column.key == "rounds") {
+        column.csv_only |= !has_rounds;
     }
     let mut rows: Vec<Row> = rows.collect();
-    if !has_clocks {
-        // A column for people alone that nobody sees.
-        let at = columns.iter().position(|column| column.key == "clock").unwrap_or(columns.len());
-        if at < columns.len() {
-            columns.remove(at);
-            for row in &mut rows {
-                row.cells.remove(at);
-            }
+    // Clocks that stayed as they were need no column.
+    let differ = |row: &BenchCompared| row.before.sm_clock_mhz != row.after.sm_clock_mhz;
+    if let Some(at) = columns.iter().position(|column| column.key == "clock").filter(|_| !comparison.rows.iter().any(differ)) {
+        columns.remove(at);
+        for row in &mut rows {
+            row.cells.remove(at);
         }
     }
     table("benchmarks", columns, rows, limit)
@@ -344,7 +346,7 @@ pub fn bench_compare(comparison: &BenchComparison, limit: Option<usize>) -> Vec<
         blocks.push(Block::Table(table));
     }
     let of_rows = comparison.rows.iter().flat_map(|row| {
-        let doubt = row.doubt.map(|doubt| format!("no verdict: {}", why(doubt)));
+        let doubt = row.doubt.map(|doubt| format!("no verdict: {}", why(row, doubt)));
         let all: Vec<String> = doubt.into_iter().chain(row.notes.iter().cloned()).collect();
         all.into_iter().map(|note| (row.key.clone(), note))
     });

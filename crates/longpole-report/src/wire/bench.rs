@@ -21,6 +21,7 @@ struct DeviceOut<'a> {
 }
 
 #[derive(Serialize)]
+#[expect(clippy::struct_field_names, reason = "the unit is part of a key")]
 struct ClocksOut {
     sm_mhz: Option<u32>,
     sm_low_mhz: Option<u32>,

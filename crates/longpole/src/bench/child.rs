@@ -104,11 +104,15 @@ impl<T: Send + 'static> Running<T> {
                     }
                     return Next::Said(said);
                 }
-                Err(RecvTimeoutError::Disconnected) => return Next::Over,
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-            if let Some(signal) = interrupt::caught() {
-                return Next::Interrupted(signal);
+                Err(error) => {
+                    // Asked before anything else: a program that the signal has ended already did not fail.
+                    if let Some(signal) = interrupt::caught() {
+                        return Next::Interrupted(signal);
+                    }
+                    if error == RecvTimeoutError::Disconnected {
+                        return Next::Over;
+                    }
+                }
             }
             // Something that it started may hold its streams open.
             if self.ended.is_none() && self.child.try_wait().is_ok_and(|status| status.is_some()) {
@@ -202,9 +206,9 @@ pub(crate) fn how(status: Option<ExitStatus>) -> String {
 mod tests {
     use super::*;
 
-    fn shell(script: &str) -> Running<String> {
+    fn shell(script: &str) -> std::io::Result<Running<String>> {
         let read = |stdout: BufReader<ChildStdout>, take: &dyn Fn(String) -> bool| lines(stdout, take);
-        Running::start(Command::new("/bin/sh").args(["-c", script]), read).unwrap()
+        Running::start(Command::new("/bin/sh").args(["-c", script]), read)
     }
 
     fn all(running: &mut Running<String>, patience: Duration) -> Vec<String> {
@@ -225,7 +229,7 @@ mod tests {
 
     #[test]
     fn lines_of_both_streams_and_the_status_come() {
-        let mut running = shell("echo one; echo two; echo bad >&2; exit 3");
+        let mut running = shell("echo one; echo two; echo bad >&2; exit 3").unwrap();
         let mut said = all(&mut running, Duration::from_secs(20));
         said.sort();
         assert_eq!(said, ["!bad", "one", "two"]);
@@ -234,12 +238,12 @@ mod tests {
 
     #[test]
     fn silence_is_noticed_and_everything_ends() {
-        let mut running = shell("echo one; sleep 60 & sleep 60");
+        let mut running = shell("echo one; sleep 60 & sleep 60").unwrap();
         let started = Instant::now();
         assert_eq!(all(&mut running, Duration::from_millis(300)), ["one", "silent"]);
         running.stop();
         assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
-        let mut stubborn = shell("trap '' TERM; echo one; while :; do sleep 1; done");
+        let mut stubborn = shell("trap '' TERM; echo one; while :; do sleep 1; done").unwrap();
         assert_eq!(all(&mut stubborn, Duration::from_millis(300)), ["one", "silent"]);
         drop(stubborn);
     }
@@ -247,14 +251,14 @@ mod tests {
     #[test]
     fn a_child_of_the_program_that_keeps_its_streams_is_not_waited_for() {
         let started = Instant::now();
-        let mut running = shell("sleep 60 & echo done");
+        let mut running = shell("sleep 60 & echo done").unwrap();
         assert_eq!(all(&mut running, Duration::from_secs(50)), ["done"]);
         assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
     }
 
     #[test]
     fn endless_lines_are_bounded() {
-        let mut running = shell("head -c 100000 /dev/zero | tr '\\0' x; echo; echo next");
+        let mut running = shell("head -c 100000 /dev/zero | tr '\\0' x; echo; echo next").unwrap();
         let said = all(&mut running, Duration::from_secs(20));
         assert_eq!((said[0].len() as u64, said[1].as_str()), (MOST_COLUMNS, "next"));
     }

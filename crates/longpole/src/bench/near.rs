@@ -38,7 +38,7 @@ pub(crate) fn nearest<'n>(word: &str, names: &[&'n str]) -> Vec<&'n str> {
         whole.min(part).min(contains)
     };
     let mut near: Vec<(usize, &'n str)> = names.iter().map(|name| (score(name), *name)).filter(|(score, _)| *score <= most).collect();
-    near.sort();
+    near.sort_unstable();
     near.into_iter().take(MOST).map(|(_, name)| name).collect()
 }
 

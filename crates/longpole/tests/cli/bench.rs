@@ -71,7 +71,7 @@ fn a_suite_is_listed_and_chosen_from() {
         let args = [&["bench", "list", "--suite", SUITE, "--json"], selectors].concat();
         validate(&print(&args))["benchmarks"].as_array().map_or(0, Vec::len)
     };
-    assert_eq!([keys(&["example/ops"]), keys(&[WARP]), keys(&["/gemv/", "copy/"]), keys(&["--model", "example"])], [5, 1, 3, 6]);
+    assert_eq!([keys(&["example/ops"]), keys(&[WARP]), keys(&["/gemv/", "/copy/"]), keys(&["--model", "example"])], [5, 1, 3, 6]);
     let by_variable = with(&["bench", "list", "--csv"], &[("LONGPOLE_SUITE", SUITE)]);
     assert_eq!((by_variable.code, by_variable.stdout.lines().count()), (Some(0), 7), "{}", by_variable.stderr);
     // The flag wins over the variable.
@@ -197,7 +197,10 @@ fn throttled_samples_are_marked_counted_and_left_out_on_request() {
     assert!(page.contains("throttled") && page.contains("8 of 40 samples were taken while the device held its clocks down"), "{page}");
     let compared = |more: &[&str]| validate(&print(&[&["bench", "compare", &before, &hot, "--json"], more].concat()));
     let counted = compared(&[]);
-    assert_eq!((counted["results"][0]["after"]["samples"].as_u64(), counted["results"][0]["after"]["throttled_samples"].as_u64()), (Some(40), Some(8)));
+    assert_eq!(
+        (counted["results"][0]["after"]["samples"].as_u64(), counted["results"][0]["after"]["throttled_samples"].as_u64()),
+        (Some(40), Some(8))
+    );
     let left_out = compared(&["--exclude-throttled"]);
     assert_eq!((left_out["results"][0]["after"]["samples"].as_u64(), left_out["same"].as_u64()), (Some(32), Some(1)));
 }
@@ -209,9 +212,23 @@ fn what_is_in_doubt_is_measured_again_in_turns() {
     // One build is the suite as it is, the other a script that starts it with other times.
     let slower = place.path("slower.sh");
     let suite = root().join(SUITE).canonicalize().expect("the suite is there");
-    fs::write(&slower, format!("#!/bin/sh\nEXAMPLE_SEED=$$ EXAMPLE_SCALE='{WARP}=1030 {COPY}=1200' exec {} \"$@\"\n", suite.display())).expect("written");
+    fs::write(&slower, format!("#!/bin/sh\nEXAMPLE_SEED=$$ EXAMPLE_SCALE='{WARP}=1030 {COPY}=1200' exec {} \"$@\"\n", suite.display()))
+        .expect("written");
     make_executable(&slower);
-    let args = ["bench", "compare", "--suite-before", SUITE, "--suite-after", &slower, "--key", "/gemv/|/copy/", "--results", &results, "-q", "--json"];
+    let args = [
+        "bench",
+        "compare",
+        "--suite-before",
+        SUITE,
+        "--suite-after",
+        &slower,
+        "--key",
+        "/gemv/|/copy/",
+        "--results",
+        &results,
+        "-q",
+        "--json",
+    ];
     let run = run(&args);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let document = validate(&run.stdout);
@@ -228,7 +245,10 @@ fn what_is_in_doubt_is_measured_again_in_turns() {
     let (first, second) = (rounds[1].to_str().expect("UTF-8"), rounds[0].to_str().expect("UTF-8"));
     assert!(first.contains("before") && read(first)["session"].is_string());
     let later = validate(&print(&["bench", "compare", first, second, "--json"]));
-    assert_eq!((later["results"][0]["verdict"].as_str(), later["results"][0]["rounds"].as_u64()), (Some("SLOWER"), row(WARP)["rounds"].as_u64()));
+    assert_eq!(
+        (later["results"][0]["verdict"].as_str(), later["results"][0]["rounds"].as_u64()),
+        (Some("SLOWER"), row(WARP)["rounds"].as_u64())
+    );
 }
 
 #[test]
@@ -243,7 +263,8 @@ fn a_suite_of_its_own_is_measured_again_where_the_other_is_no_more() {
     let row = &document["results"][0];
     assert_eq!((row["verdict"].as_str(), row["rounds"].as_u64(), row["before"]["processes"].as_u64()), (Some("SLOWER"), Some(0), Some(1)));
     assert!(row["after"]["processes"].as_u64() > Some(1), "{row}");
-    let processes: Vec<u64> = read(&after)["results"][0]["samples"].as_array().expect("a list").iter().filter_map(|s| s["process"].as_u64()).collect();
+    let processes: Vec<u64> =
+        read(&after)["results"][0]["samples"].as_array().expect("a list").iter().filter_map(|s| s["process"].as_u64()).collect();
     assert_eq!(processes.iter().max().map(|last| last + 1), row["after"]["processes"].as_u64());
     let page = with(&["bench", "run", WARP, "--suite", SUITE, "-q", "--compare", &before, "--no-save", "--rounds", "0"], &environment);
     assert!(page.stdout.contains("Benchmarks · 1 benchmark") && page.stdout.contains("Compared · 1 SLOWER"), "{}", page.stdout);
@@ -256,8 +277,8 @@ fn a_benchmark_that_fails_costs_no_other() {
     let place = Place::new();
     for (trouble, message) in [
         ("error", "tile.cu(12): error: too many registers"),
-        ("crash", "ended by signal 11 (segmentation fault); its last words: CUDA error: an illegal memory access"),
-        ("exit", "ended with status 3; its last words: out of memory"),
+        ("crash", "ended by signal 11 (segmentation fault); its last words: "),
+        ("exit", "ended with status 3; its last words: "),
         ("garbage", "broke the protocol: line "),
         ("disorder", "broke the protocol: sample 9 of"),
     ] {
@@ -270,6 +291,8 @@ fn a_benchmark_that_fails_costs_no_other() {
         let failed = document["results"].as_array().and_then(|rows| rows.last()).expect("a row");
         let said = failed["failed"].as_str().expect("a reason");
         assert!(failed["key"] == WARP && said.contains(message), "{trouble}: {said}");
+        let words = [("crash", "an illegal memory access was encountered"), ("exit", "out of memory")];
+        assert!(words.iter().all(|(of, words)| *of != trouble || said.ends_with(words)), "{trouble}: {said}");
         let kept = read(&path);
         assert_eq!((kept["results"].as_array().map(Vec::len), kept["failed"].as_array().map(Vec::len)), (Some(4), Some(1)), "{trouble}");
     }
@@ -286,7 +309,7 @@ fn a_suite_that_hangs_is_ended_and_what_it_measured_is_kept() {
     let started = Instant::now();
     let args = ["bench", "run", "--suite", SUITE, "-q", "-o", &path, "/gemv/|/copy/", "--timeout", "1"];
     let run = with(&args, &[("EXAMPLE_TROUBLE", &format!("hang:{WARP}"))]);
-    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_mins(1), "{:?}", started.elapsed());
     assert_eq!(run.code, Some(1), "{}", run.stderr);
     assert!(run.stdout.contains("said nothing for 1 s and was ended"), "{}", run.stdout);
     assert_eq!(read(&path)["results"].as_array().map(Vec::len), Some(2));
@@ -301,7 +324,7 @@ fn an_interrupt_ends_the_suite_and_keeps_what_it_measured() {
     let suite = root().join(SUITE).canonicalize().expect("the suite is there");
     fs::write(&script, format!("#!/bin/sh\necho $$ > {pid}\nexec {} \"$@\"\n", suite.display())).expect("written");
     make_executable(&script);
-    let mut child = command(&["bench", "run", "--suite", &script, "-o", &path, "/gemv/|/copy/"])
+    let child = command(&["bench", "run", "--suite", &script, "-o", &path, "/gemv/|/copy/"])
         .env("EXAMPLE_TROUBLE", format!("hang:{WARP}"))
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
@@ -309,7 +332,7 @@ fn an_interrupt_ends_the_suite_and_keeps_what_it_measured() {
         .expect("the program starts");
     let began = Instant::now();
     while fs::read_to_string(&path).map_or(0, |text| text.matches("\"buffers_rotated\"").count()) < 2 {
-        assert!(began.elapsed() < Duration::from_secs(60), "two benchmarks are measured and saved");
+        assert!(began.elapsed() < Duration::from_mins(1), "two benchmarks are measured and saved");
         std::thread::sleep(Duration::from_millis(20));
     }
     let send = |signal: &str, to: &str| Command::new("/bin/kill").args([signal, to]).status().expect("kill runs").success();
@@ -336,7 +359,10 @@ fn wrong_words_and_wrong_suites_are_refused_with_what_helps() {
     let silent = script("silent.sh", "sleep 60");
     let chatty = script("chatty.sh", "echo hello");
     let broken = script("broken.sh", "echo no GPU here >&2; exit 7");
-    let odd = script("odd.sh", &format!("if [ \"$1\" = list ]; then exec {} list; fi; echo hello", root().join(SUITE).canonicalize().unwrap().display()));
+    let odd = script(
+        "odd.sh",
+        &format!("if [ \"$1\" = list ]; then exec {} list; fi; echo hello", root().join(SUITE).canonicalize().unwrap().display()),
+    );
     let plain = place.path("plain.py");
     fs::write(&plain, "print()").expect("written");
     let results = place.path("results.json");
@@ -344,7 +370,6 @@ fn wrong_words_and_wrong_suites_are_refused_with_what_helps() {
     for (args, code, part) in [
         (&["bench", "list"][..], 2, "which suite? Name the program that holds the benchmarks with --suite PATH or $LONGPOLE_SUITE"),
         (&["bench", "list", "--suite", "no/such"], 3, "there is no suite `no/such`"),
-        (&["bench", "list", "--suite", "corpus"], 3, "there is no suite `corpus`"),
         (&["bench", "list", "--suite", "corpus/bench"], 3, "is a folder"),
         (&["bench", "list", "--suite", &plain], 3, "start it with Python: --suite python3 --suite-arg"),
         (&["bench", "list", "--suite", &chatty], 3, "it holds no JSON object"),

@@ -86,7 +86,10 @@ fn a_key_is_profiled_and_its_report_kept_and_shown() {
     assert!(run.stderr.contains("report kept in ") && !run.stderr.contains("==PROF=="), "{}", run.stderr);
     assert_eq!(place.reports(), ["example+ops+gemv+decode+warp_row.ncu-rep"]);
     let words = place.words();
-    assert!(words.starts_with("--profile-from-start off --target-processes all --log-file stderr --launch-count 1 --section SpeedOfLight "), "{words}");
+    assert!(
+        words.starts_with("--profile-from-start off --target-processes all --log-file stderr --launch-count 1 --section SpeedOfLight "),
+        "{words}"
+    );
     assert!(words.trim_end().ends_with(&format!("{SUITE} profile {WARP} --launches 1")), "{words}");
     assert!(words.contains("--section WarpStateStats") && words.lines().count() == 1, "{words}");
     // A second report does not replace the first.
@@ -118,7 +121,10 @@ fn the_users_options_of_ncu_take_the_place_of_ours() {
     let run = place.profile(&["/gemv/", "-q", "--", "--set=detailed", "--clock-control", "none", "-c", "3"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
     let words = place.words();
-    assert!(words.contains("--set=detailed --clock-control none -c 3 ") && !words.contains("--section") && !words.contains("--launch-count"), "{words}");
+    assert!(
+        words.contains("--set=detailed --clock-control none -c 3 ") && !words.contains("--section") && !words.contains("--launch-count"),
+        "{words}"
+    );
     assert!(words.contains("thread_row example/ops/gemv/decode/warp_row --launches 1"), "{words}");
     assert_eq!(place.reports(), ["example+ops+gemv+decode+thread_row+and-1-more.ncu-rep"]);
     let refused = place.profile(&[WARP, "--", "-o", "mine"]);
@@ -155,7 +161,12 @@ fn known_failures_come_with_what_helps() {
             "something else holds the GPU's counters",
             "→ ",
         ),
-        ("echo '==WARNING== No kernels were profiled.'; exit 0", 3, "no kernel ran between cuProfilerStart and cuProfilerStop", "docs/suite-protocol.md"),
+        (
+            "echo '==WARNING== No kernels were profiled.'; exit 0",
+            3,
+            "no kernel ran between cuProfilerStart and cuProfilerStop",
+            "docs/suite-protocol.md",
+        ),
         ("echo 'something new' >&2; exit 4", 4, "ended with status 4; its last words: ", "something new"),
         ("exit 0", 3, "ncu ended without a report", ""),
     ] {

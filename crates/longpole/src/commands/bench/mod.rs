@@ -38,7 +38,7 @@ fn print(
         // A report begins with an empty line that separates it from what stands above it, of which there is nothing here.
         Format::Markdown => out.write_all(blocks_markdown(&blocks()).trim_start_matches('\n').as_bytes())?,
         Format::Text => {
-            out.write_all(blocks_text(&blocks(), &terminal::plain_options(output.color)).trim_start_matches('\n').as_bytes())?
+            out.write_all(blocks_text(&blocks(), &terminal::plain_options(output.color)).trim_start_matches('\n').as_bytes())?;
         }
     }
     Ok(out.flush()?)

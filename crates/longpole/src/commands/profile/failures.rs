@@ -91,13 +91,13 @@ const KNOWN: [Known; 12] = [
 ];
 
 /// The most telling failure that these lines speak of.
-pub(super) fn find<'l>(lines: impl Iterator<Item = &'l str> + Clone) -> Option<Known> {
-    KNOWN.into_iter().find(|known| lines.clone().any(|line| line.to_ascii_lowercase().contains(known.sign)))
+pub(super) fn find<T: AsRef<str>>(lines: &[T]) -> Option<Known> {
+    KNOWN.into_iter().find(|known| lines.iter().any(|line| line.as_ref().to_ascii_lowercase().contains(known.sign)))
 }
 
 /// Whether a line may be one of those, so that it is worth keeping.
 pub(super) fn is_sign(line: &str) -> bool {
-    find(std::iter::once(line)).is_some()
+    find(&[line]).is_some()
 }
 
 fn fix(advice: Advice) -> Fix {
@@ -136,9 +136,9 @@ mod tests {
             "==ERROR== Profiling is not supported on this system",
             "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters",
         ];
-        assert!(find(said.into_iter()).unwrap().means.contains("may not read"));
-        assert!(find(["==WARNING== No kernels were profiled."].into_iter()).unwrap().means.contains("no kernel ran"));
-        assert!(find(["==PROF== Disconnected"].into_iter()).is_none());
+        assert!(find(&said).unwrap().means.contains("may not read"));
+        assert!(find(&["==WARNING== No kernels were profiled."]).unwrap().means.contains("no kernel ran"));
+        assert!(find(&["==PROF== Disconnected"]).is_none());
         assert!(is_sign("==ERROR== unrecognised option '--sett'. Use --help for further details."));
     }
 

@@ -70,7 +70,7 @@ pub(super) fn follow(ncu: &str, words: &[OsString], patience: Duration, bar: &Ba
                     bar.step();
                     bar.say(&format!("kernel {}, {passes} passes", of(followed.kernels)));
                 } else {
-                    complaint(line, &mut followed, bar);
+                    complaint(&line, &mut followed, bar);
                 }
             }
             Next::Over => break,
@@ -98,7 +98,7 @@ fn output(line: Result<Line, ReadError>, followed: &mut Followed, bar: &Bar) -> 
         Ok(Line::Text(text)) => {
             // An ncu without --log-file prints where the suite does.
             if text.starts_with("==") {
-                complaint(text, followed, bar);
+                complaint(&text, followed, bar);
                 return Ok(());
             }
             let mut out = io::stdout().lock();
@@ -107,7 +107,7 @@ fn output(line: Result<Line, ReadError>, followed: &mut Followed, bar: &Bar) -> 
         }
         Ok(Line::Event(event)) => {
             if let Event::Error { key, message } = *event {
-                complaint(format!("{key}: {message}"), followed, bar);
+                complaint(&format!("{key}: {message}"), followed, bar);
             }
             Ok(())
         }
@@ -119,13 +119,13 @@ fn output(line: Result<Line, ReadError>, followed: &mut Followed, bar: &Bar) -> 
     }
 }
 
-fn complaint(line: String, followed: &mut Followed, bar: &Bar) {
-    if failures::is_sign(&line) && followed.signs.len() < MOST_SIGNS {
-        followed.signs.push(line.clone());
+fn complaint(line: &str, followed: &mut Followed, bar: &Bar) {
+    if failures::is_sign(line) && followed.signs.len() < MOST_SIGNS {
+        followed.signs.push(line.to_owned());
     }
     // That it connects, disconnects and where the report is says nothing new.
     if !line.starts_with("==PROF==") {
-        bar.line(&line);
+        bar.line(line);
     }
 }
 

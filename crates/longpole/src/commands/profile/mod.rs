@@ -151,7 +151,7 @@ fn failed(suite: &Suite, ncu: &str, followed: &Followed) -> Option<Failure> {
         return Some(Failure::Input(format!("the suite said nothing under ncu for {seconds} s and was ended (--timeout gives it longer)")));
     }
     let status = followed.status.and_then(|status| status.code());
-    let known = failures::find(followed.signs.iter().map(String::as_str));
+    let known = failures::find(&followed.signs);
     if let Some(known) = known {
         failures::advise(known);
         let message = format!("ncu could not profile: {}", known.means);
