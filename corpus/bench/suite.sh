@@ -7,7 +7,7 @@
 # EXAMPLE_DEVICE=NAME               another device
 # EXAMPLE_CLOCK=MHZ                 another clock
 # EXAMPLE_L2=warm                   what the cache is said to hold
-# EXAMPLE_TROUBLE='WHAT:KEY ...'    what goes wrong at these benchmarks: error, wrong, crash, exit, garbage, disorder, hang, noisy, hot
+# EXAMPLE_TROUBLE='WHAT:KEY ...'    what goes wrong at these benchmarks: error, wrong, crash, exit, garbage, disorder, endless, hang, noisy, hot
 
 # key, picoseconds of a run, bytes, operations, shape
 benchmarks="
@@ -86,6 +86,7 @@ measure() {
             "$key" $index $sample "$clock" "$throttle" $throttled
         index=$((index + 1))
     done
+    if [ "$trouble" = endless ]; then return; fi
     correct=true
     if [ "$trouble" = wrong ]; then correct=false; fi
     printf '{"event":"end","key":"%s","samples":%d,"stopped_by":"precise","warm_up_ns":250000000,"correct":%s}\n' "$key" $index $correct

@@ -281,6 +281,7 @@ fn a_benchmark_that_fails_costs_no_other() {
         ("exit", "ended with status 3; its last words: "),
         ("garbage", "broke the protocol: line "),
         ("disorder", "broke the protocol: sample 9 of"),
+        ("endless", "starts while"),
     ] {
         let path = place.path(&format!("{trouble}.json"));
         let args = ["bench", "run", "--suite", SUITE, "-o", &path, "example/ops", "--json"];
@@ -356,7 +357,7 @@ fn wrong_words_and_wrong_suites_are_refused_with_what_helps() {
         make_executable(&path);
         path
     };
-    let silent = script("silent.sh", "sleep 60");
+    let silent = script("silent.sh", "/bin/sleep 60");
     let chatty = script("chatty.sh", "echo hello");
     let broken = script("broken.sh", "echo no GPU here >&2; exit 7");
     let odd = script(
@@ -382,7 +383,7 @@ fn wrong_words_and_wrong_suites_are_refused_with_what_helps() {
         (&["bench", "run", "--suite", SUITE, "("], 2, "unclosed group"),
         (&["bench", "run", "--suite", SUITE, "--model", "other"], 2, "there is no model `other`; there are example"),
         (&["bench", "run", "--suite", SUITE, "--gate"], 2, "name it with --compare BEFORE"),
-        (&["bench", "run", "--suite", SUITE, "--max-seconds", "-1"], 2, "--max-seconds"),
+        (&["bench", "run", "--suite", SUITE, "--max-seconds", "0"], 2, "use a number above 0"),
         (&["bench", "run", "--suite", SUITE, "--compare", "no.json"], 3, "cannot read `no.json`"),
         (&["bench", "compare"], 2, "BEFORE"),
         (&["bench", "compare", &results, &results], 3, "it holds no results of a benchmark: missing field"),
