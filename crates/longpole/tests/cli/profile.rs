@@ -136,7 +136,7 @@ fn a_whole_step_is_counted_and_estimated_first() {
     let place = Place::new("");
     let run = place.profile(&[STEP, "--table"]);
     assert_eq!(run.code, Some(0), "{}", run.stderr);
-    assert!(run.stderr.contains("3 kernels x about 9 passes: about "), "{}", run.stderr);
+    assert!(run.stderr.contains("3 kernels x about 10 passes: about "), "{}", run.stderr);
     let words = place.words();
     let (count, real) = words.split_once('\n').expect("two starts");
     assert!(count.contains("--metrics launch__grid_size") && !words.contains("--launch-count"), "{words}");
