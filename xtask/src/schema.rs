@@ -1,7 +1,8 @@
 //! `schema`: what the built program prints as JSON, held against the schemas in `docs/schema`.
 //!
 //! A document names its schema in its first key, and a schema names the document in `properties.schema.const`; that is how the two find
-//! each other. A schema that no command line below makes use of is an error, so a new command brings its line with it.
+//! each other. A schema that no command line below makes use of is an error, so a new command brings its line with it. Schemas called
+//! `suite-...` describe what suites of benchmarks print: that they are sound is checked here, what suites print by tests of `longpole-bench`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -72,6 +73,7 @@ fn shared(root: &Path) -> PathBuf {
 
 pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let schemas = load(&root.join("docs/schema"))?;
+    let of_suites = load_of_suites(&root.join("docs/schema"))?;
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
         None => crate::bench::build(root).context("longpole could not be built")?,
@@ -108,7 +110,11 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
         eprintln!("{complaint}");
     }
     ensure!(complaints.is_empty(), "{} faults in {documents} documents", complaints.len());
-    println!("{documents} documents of {} traces follow their {} schemas", traces.len(), schemas.len());
+    println!(
+        "{documents} documents of {} traces follow their {} schemas; {of_suites} more of suites are sound",
+        traces.len(),
+        schemas.len()
+    );
     Ok(())
 }
 
@@ -135,6 +141,9 @@ fn load(directory: &Path) -> Result<BTreeMap<String, Validator>> {
         if path.extension().is_none_or(|extension| extension != "json") {
             continue;
         }
+        if is_of_suites(&path) {
+            continue;
+        }
         let read = || -> Result<(String, Validator)> { compile(&serde_json::from_slice(&std::fs::read(&path)?)?) };
         let (name, validator) = read().with_context(|| format!("{} is no usable schema", path.display()))?;
         if schemas.insert(name.clone(), validator).is_some() {
@@ -143,6 +152,25 @@ fn load(directory: &Path) -> Result<BTreeMap<String, Validator>> {
     }
     ensure!(!schemas.is_empty(), "there is no schema in {}", directory.display());
     Ok(schemas)
+}
+
+/// Whether a schema describes what suites print.
+fn is_of_suites(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("suite-"))
+}
+
+/// The number of schemas of what suites print, all of them sound.
+fn load_of_suites(directory: &Path) -> Result<usize> {
+    let mut sound = 0;
+    for entry in std::fs::read_dir(directory).with_context(|| format!("cannot list {}", directory.display()))? {
+        let path = entry?.path();
+        if is_of_suites(&path) {
+            let schema = serde_json::from_slice(&std::fs::read(&path)?).with_context(|| format!("{} is no JSON", path.display()))?;
+            jsonschema::validator_for(&schema).map_err(|error| anyhow::anyhow!("{} is no usable schema: {error}", path.display()))?;
+            sound += 1;
+        }
+    }
+    Ok(sound)
 }
 
 fn compile(schema: &Value) -> Result<(String, Validator)> {
@@ -216,6 +244,13 @@ mod tests {
             assert!(check(&schemas, &document).is_err(), "{document}");
         }
         assert!(compile(&json!({ "type": "object" })).is_err());
+    }
+
+    #[test]
+    fn schemas_of_suites_stand_apart() {
+        let directory = crate::root().join("docs/schema");
+        assert_eq!(load_of_suites(&directory).unwrap(), 2);
+        assert!(load(&directory).unwrap().keys().all(|name| !name.starts_with("longpole.suite.")));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub enum KeyError {
     #[error("`{0}` is no key: <model>/<group>/<name>/<phase>/<variant> or <model>/model/<name>/<variant>")]
     Form(String),
     /// No usable regular expression.
-    #[error("`{text}` is neither a key, nor the beginning of one, nor a regular expression: {cause}")]
+    #[error("`{text}` is neither a key, nor parts of one, nor a regular expression: {cause}")]
     Regex {
         /// What was given.
         text: String,
@@ -148,9 +148,9 @@ impl std::str::FromStr for Key {
 
 /// A choice of keys.
 ///
-/// A text of nothing but parts of keys is an exact key or the beginning of keys, which ends where a part ends: `Qwen3-4B/ops` chooses
-/// `Qwen3-4B/ops/...` and not `Qwen3-4B/ops2/...`. A `/` at its end changes nothing. Any other text, such as `decode/.*row$` or `/gemv/`, is a
-/// regular expression that may match anywhere in a key.
+/// A text of nothing but parts of keys chooses the keys in which these parts stand in a row: a whole key, the beginning of keys (`Qwen3-4B/ops`
+/// chooses `Qwen3-4B/ops/...` and not `Qwen3-4B/ops2/...`), or any parts of it (`gemv`, `decode/warp_row`). A `/` at its end changes nothing.
+/// Any other text, such as `decode/.*row$`, is a regular expression that may match anywhere in a key.
 #[derive(Clone, Debug)]
 pub struct Selector {
     text: String,
@@ -159,8 +159,8 @@ pub struct Selector {
 
 #[derive(Clone, Debug)]
 enum Choice {
-    /// A key or its beginning, without a `/` at the end.
-    Prefix(String),
+    /// Parts of keys, without a `/` at the end.
+    Parts(String),
     Regex(Regex),
 }
 
@@ -170,9 +170,9 @@ impl Selector {
         if text.len() > 4 * MAX_KEY_BYTES {
             return Err(KeyError::TooLong(text.len()));
         }
-        let prefix = text.strip_suffix('/').unwrap_or(text);
-        let choice = if prefix.split('/').all(is_part) {
-            Choice::Prefix(prefix.to_owned())
+        let parts = text.strip_suffix('/').unwrap_or(text);
+        let choice = if parts.split('/').all(is_part) {
+            Choice::Parts(parts.to_owned())
         } else {
             let compiled = RegexBuilder::new(text).size_limit(MAX_REGEX_BYTES).build();
             // The last line of the message holds the cause, those before it the expression with a mark below.
@@ -189,13 +189,16 @@ impl Selector {
 
     /// Whether it is a whole key, which chooses one benchmark at most.
     pub fn is_exact(&self) -> bool {
-        matches!(&self.choice, Choice::Prefix(prefix) if Key::parse(prefix).is_ok())
+        matches!(&self.choice, Choice::Parts(parts) if Key::parse(parts).is_ok())
     }
 
     /// Whether it chooses the key.
     pub fn matches(&self, key: &Key) -> bool {
         match &self.choice {
-            Choice::Prefix(prefix) => key.0.strip_prefix(prefix.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')),
+            Choice::Parts(parts) => key.0.match_indices(parts.as_str()).any(|(at, found)| {
+                let (before, after) = (&key.0[..at], &key.0[at + found.len()..]);
+                (before.is_empty() || before.ends_with('/')) && (after.is_empty() || after.starts_with('/'))
+            }),
             Choice::Regex(regex) => regex.is_match(&key.0),
         }
     }
@@ -259,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning_ends_where_a_part_ends() {
+    fn parts_are_whole_parts() {
         assert_eq!(chosen(&["Qwen3-0.6B/ops"], None), Ok(vec![0, 1]));
         assert_eq!(chosen(&["Qwen3-0.6B/ops/"], None), Ok(vec![0, 1]));
         assert_eq!(chosen(&["Qwen3-0.6B"], None), Ok(vec![0, 1, 2, 3]));
@@ -268,6 +271,15 @@ mod tests {
         assert!(!Selector::parse("Qwen3-0.6B/ops").unwrap().is_exact());
         // The point of a name stands for itself: this is no expression.
         assert_eq!(chosen(&["Qwen3-0x6B"], None), Err("Qwen3-0x6B".to_owned()));
+    }
+
+    #[test]
+    fn parts_may_stand_anywhere() {
+        assert_eq!(chosen(&["warp_row"], None), Ok(vec![1, 2]));
+        assert_eq!(chosen(&["gemv/decode"], None), Ok(vec![0, 1, 2]));
+        assert_eq!(chosen(&["model/"], None), Ok(vec![3]));
+        assert_eq!(chosen(&["row"], None), Err("row".to_owned()));
+        assert_eq!(chosen(&["gemv/warp_row"], None), Err("gemv/warp_row".to_owned()));
     }
 
     #[test]
@@ -284,8 +296,8 @@ mod tests {
     fn a_model_and_selectors_both_have_to_agree() {
         assert_eq!(chosen(&[], None), Ok(vec![0, 1, 2, 3, 4]));
         assert_eq!(chosen(&[], Some("Qwen3-4B")), Ok(vec![4]));
-        assert_eq!(chosen(&["decode"], Some("Qwen3-4B")), Err("decode".to_owned()));
-        assert_eq!(chosen(&["/decode/"], Some("Qwen3-4B")), Ok(vec![4]));
+        assert_eq!(chosen(&["decode"], Some("Qwen3-4B")), Ok(vec![4]));
+        assert_eq!(chosen(&["gemv"], Some("Qwen3-4B")), Err("gemv".to_owned()));
         assert_eq!(chosen(&[], Some("none")), Ok(vec![]));
         assert_eq!(chosen(&["/gemv/", "nothing"], None), Err("nothing".to_owned()));
     }

@@ -13,8 +13,8 @@ const BYTES: usize = 1 << 30;
 /// Threads of a block, as the kernel is bounded to.
 const THREADS: u32 = 256;
 
-/// Blocks: eight for each of 132 multiprocessors fill an H200, and elsewhere the loop in the kernel makes up for the difference.
-const BLOCKS: u32 = 8 * 132;
+/// Bytes that one block copies: four loads of 16 bytes a thread.
+const BLOCK_BYTES: u32 = 4 * 16 * THREADS;
 
 /// How it is done.
 #[derive(Clone, Copy)]
@@ -64,9 +64,10 @@ impl Body<Cuda> for Copy {
     fn launch(&mut self, driver: &mut Cuda, set: u32) -> Result<(), Error> {
         let (from, to) = (self.sets.input(set, 0)?, self.sets.output(set)?);
         let Some(kernel) = &self.kernel else { return driver.copy(from, to) };
-        let mut arguments = [Arg::Address(from.address()), Arg::Address(to.address()), Arg::U64(BYTES as u64 / 16)];
-        // SAFETY: the arguments are those of `copy_vec16`, which touches `BYTES` of each buffer, which is their length.
-        unsafe { driver.launch(kernel, Grid::line(BLOCKS, THREADS), &mut arguments) }
+        let mut arguments = [Arg::Address(from.address()), Arg::Address(to.address())];
+        let blocks = BYTES as u32 / BLOCK_BYTES;
+        // SAFETY: the arguments are those of `copy_vec16`; its blocks touch `BYTES` of each buffer, which is their length.
+        unsafe { driver.launch(kernel, Grid::line(blocks, THREADS), &mut arguments) }
     }
 
     fn check(&mut self, driver: &mut Cuda, set: u32) -> Result<Option<bool>, Error> {

@@ -20,6 +20,8 @@ mod error;
 pub mod plan;
 mod precision;
 mod run;
+#[cfg(test)]
+mod tests;
 
 pub use driver::{Body, Driver, Enqueue, State, Timed};
 pub use error::Error;

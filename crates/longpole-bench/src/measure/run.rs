@@ -25,8 +25,8 @@ const CALM_ROUNDS: usize = 4;
 /// Times and clocks of these rounds may differ by so much, as a share: clocks move in steps of 15 MHz, about 1 %.
 const CALM_SHARE: f64 = 0.015;
 
-/// No precision is believed of fewer samples.
-const MIN_SAMPLES: usize = 16;
+/// No precision is believed of fewer samples: they take a tenth of a second, and whoever compares two runs wants to see what neighbours do.
+const MIN_SAMPLES: usize = 50;
 
 /// Samples at most, if no number was asked for.
 const MAX_SAMPLES: u32 = 5000;

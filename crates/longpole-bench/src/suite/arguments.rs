@@ -15,7 +15,7 @@ Usage:
   profile KEY... [--launches N]          run between cuProfilerStart and cuProfilerStop
   peaks [--json-lines]                   measure what the device reaches
 
-KEY is a key, the beginning of keys up to a `/`, or a regular expression.
+KEY is a key, parts of one in a row (`Qwen3-4B/ops`, `gemv`), or a regular expression.
 
 Options:
   --model NAME         only this model
