@@ -12,6 +12,7 @@
 //!
 //! To add a command, add a view, a wire module and a schema; the renderers need no change.
 
+mod bench;
 mod blocks;
 mod check;
 mod chrome;
@@ -35,6 +36,10 @@ mod units;
 pub mod views;
 pub mod wire;
 
+pub use bench::{
+    BenchCompared, BenchComparison, BenchList, BenchListed, BenchPeak, BenchPeaks, BenchReport, BenchRow, BenchShare, BenchSide,
+    BenchSource, BenchUnpaired,
+};
 pub use blocks::{Bar, Block, Strip, blocks_markdown, blocks_text};
 pub use check::{Amount, CheckBound, CheckReport, CheckUnit, CheckVerdict, CheckedLimit};
 pub use chrome::{ChromeError, ChromeOrigin, ChromeSummary, ChromeTrace};

@@ -4,9 +4,9 @@
 //! of that. A row is a node of a tree (or one of a list); its parent comes before it. All numbers of a row are its own: what nodes inside
 //! it took is in their rows, so that the sum over rows is the sum of everything.
 
+use crate::columns::{OptId, OptU64};
 use crate::ids::{AggregateId, DeviceId, StrId};
 use crate::ns::Ns;
-use crate::columns::{OptId, OptU64};
 
 /// What a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -24,6 +24,8 @@ pub(crate) enum Failure {
     Input(String),
     /// Output could not be written.
     Output(io::Error),
+    /// A program that was run for the user ended with this status, which is passed on; a sentence where there is one to say.
+    Program(i32, Option<String>),
 }
 
 impl From<io::Error> for Failure {
@@ -46,6 +48,7 @@ fn code(result: &Result<(), Failure>) -> (i32, Option<String>) {
         Err(Failure::Check(message)) => (CHECK, Some(message.clone())),
         Err(Failure::Usage(message)) => (USAGE, Some(message.clone())),
         Err(Failure::Input(message)) => (INPUT, Some(message.clone())),
+        Err(Failure::Program(status, message)) => (*status, message.clone()),
     }
 }
 

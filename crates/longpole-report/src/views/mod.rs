@@ -1,5 +1,6 @@
 //! Results as tables: which columns there are, in which order, and what a narrow terminal can do without.
 
+mod bench;
 mod check;
 mod diff;
 mod families;
@@ -16,6 +17,7 @@ mod step_ceilings;
 mod steps;
 mod sums;
 
+pub use bench::{bench, bench_compare, bench_compare_table, bench_list, bench_list_table, bench_peaks, bench_peaks_table, bench_table};
 pub use check::{check, check_csv};
 pub use diff::{DiffLayout, diff, diff_csv};
 pub use families::families;

@@ -3,6 +3,7 @@
 //! Keys are only added within a version. Times are integer `*_ns`, sizes integer `*_bytes`, shares 0..1 `*_fraction`, and
 //! what was not recorded is `null`. Each document has a JSON Schema in `docs/schema/`, against which every test validates.
 
+mod bench;
 mod check;
 mod diff;
 mod doctor;
@@ -23,6 +24,7 @@ mod steps;
 mod sums;
 mod triage;
 
+pub use bench::{bench, bench_compare, bench_list, bench_peaks};
 pub use check::check;
 pub use diff::diff;
 pub use doctor::doctor;

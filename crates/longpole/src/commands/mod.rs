@@ -1,5 +1,6 @@
 //! One file a command.
 
+mod bench;
 mod check;
 mod diff;
 mod doctor;
@@ -11,6 +12,7 @@ mod kernels;
 mod memory;
 mod ncu;
 mod ops;
+mod profile;
 mod ranges;
 mod ranks;
 mod roofline;
@@ -46,6 +48,8 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Diff(args) => diff::run(args),
         Command::Slice(args) => slice::run(args),
         Command::Ncu(args) => ncu::run(args),
+        Command::Bench(args) => bench::run(args),
+        Command::Profile(args) => profile::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Formats(args) => formats::run(args),

@@ -3,6 +3,7 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 
+mod bench;
 mod check;
 mod chrome;
 mod contract;
@@ -17,6 +18,7 @@ mod ncu;
 mod nsys;
 mod nvdisasm;
 mod parity;
+mod profile;
 mod readme;
 mod redaction;
 #[path = "../../../longpole-report/tests/report/schema.rs"]
