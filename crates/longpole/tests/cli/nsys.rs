@@ -181,6 +181,7 @@ fn every_command_answers_from_every_export() {
             }
         }
     }
+    let folder = tempfile::tempdir().expect("a folder");
     let path = made_export(folder.path());
     let path = path.to_str().expect("UTF-8");
     let triage = run(&["triage", path]);
