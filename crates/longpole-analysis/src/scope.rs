@@ -2,7 +2,8 @@
 //!
 //! A range or step is a set of *instances*: host intervals on a thread. A host event is inside when it starts in an instance on its own
 //! thread, or when it starts during one on an autograd worker thread of the same process (backward operators run there, and no range
-//! is ever opened for them). A device activity is inside when its launch is; one with no recorded launch is in no range or step.
+//! is ever opened for them). A device activity is inside when its launch is; where no call is recorded, the operator that the recording
+//! names for it counts as its launch; one with neither is in no range or step.
 
 use std::fmt;
 
@@ -25,7 +26,7 @@ pub struct ScopeSpec {
     /// one inside an operator are never steps. With several ranks, that step of each.
     pub step: Option<u64>,
     /// A window, relative to the first event of the trace, its end excluded. Host events belong to it by their start, device
-    /// activities by the start of their launch, or by their own start where no launch is recorded.
+    /// activities by the start of their launch, failing that of their operator, or by their own start where neither is recorded.
     pub time: Option<(Ns, Ns)>,
     /// A device, by its number. Restricts device activities; host events stay.
     pub device: Option<i64>,

@@ -309,10 +309,13 @@ fn naive_table(case: &Case, window: (i64, i64), depth: Option<usize>) -> BTreeMa
     let mut launches = BTreeSet::new();
     for (at, work) in case.work.iter().enumerate() {
         let launch = naive.launch(work);
-        if !inside(launch.map_or(work.start, |call| case.host[call].start)) {
+        let owner = naive.owner(work);
+        // Without a call the operator that the work names stands for its launch.
+        let began = launch.map(|call| case.host[call].start).or_else(|| owner.map(|owner| naive.event(owner).start));
+        if !inside(began.unwrap_or(work.start)) {
             continue;
         }
-        if let Some(owner) = naive.owner(work) {
+        if let Some(owner) = owner {
             own[owner][0] += work.dur;
             continue;
         }

@@ -67,8 +67,8 @@ fn one() -> u32 {
     1
 }
 
-/// One line of `run`, `profile` or `peaks`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// One line of `run`, `profile` or `peaks`. [`Events`] reads them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// The first line of a run: what is measured on.

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, Read};
 
-use serde::Deserialize as _;
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Event, LIST_SCHEMA, List};
+use super::{Device, End, Event, LIST_SCHEMA, List, Peak, Sample, Start};
+use crate::key::Key;
 
 /// Bytes of the longest line of a run.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
@@ -16,9 +17,6 @@ pub const MAX_LIST_BYTES: usize = 64 << 20;
 
 /// Benchmarks of the longest list.
 pub const MAX_BENCHMARKS: usize = 100_000;
-
-/// The events of this protocol's version.
-const KNOWN: [&str; 7] = ["device", "start", "sample", "end", "error", "profile", "peak"];
 
 /// Why what a suite printed could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -176,18 +174,45 @@ fn parse(text: &[u8], line: u64) -> Result<Line, ReadError> {
     }
     let Ok(value) = serde_json::from_slice::<Value>(text) else { return Ok(as_text()) };
     let Some(event) = value.get("event").and_then(Value::as_str).map(str::to_owned) else { return Ok(as_text()) };
-    if !KNOWN.contains(&event.as_str()) {
-        return Ok(Line::Unknown(event));
-    }
-    match Event::deserialize(&value) {
-        Ok(parsed) => Ok(Line::Event(Box::new(parsed))),
+    match known(&event, &value) {
+        Ok(Some(parsed)) => Ok(Line::Event(Box::new(parsed))),
+        Ok(None) => Ok(Line::Unknown(event)),
         Err(error) => Err(ReadError::Event { line, event, cause: error.to_string() }),
     }
 }
 
+/// An event of this protocol's version, by its name. Read by hand and not as a tagged enum: those see the numbers of `serde_json` as maps where
+/// another crate of the program asks it for arbitrary precision.
+fn known(name: &str, value: &Value) -> Result<Option<Event>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct OfDevice {
+        device: Device,
+    }
+    #[derive(Deserialize)]
+    struct OfError {
+        key: Key,
+        message: String,
+    }
+    #[derive(Deserialize)]
+    struct OfProfile {
+        key: Key,
+        launches: u32,
+    }
+    Ok(Some(match name {
+        "device" => OfDevice::deserialize(value).map(|OfDevice { device }| Event::Device { device })?,
+        "start" => Event::Start(Start::deserialize(value)?),
+        "sample" => Event::Sample(Sample::deserialize(value)?),
+        "end" => Event::End(End::deserialize(value)?),
+        "error" => OfError::deserialize(value).map(|OfError { key, message }| Event::Error { key, message })?,
+        "profile" => OfProfile::deserialize(value).map(|OfProfile { key, launches }| Event::Profile { key, launches })?,
+        "peak" => Event::Peak(Peak::deserialize(value)?),
+        _ => return Ok(None),
+    }))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::{Benchmark, Peak, PeakKind, SuiteInfo};
+    use super::super::{Benchmark, PeakKind, SuiteInfo};
     use super::*;
     use crate::key::Key;
 
