@@ -5,7 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use longpole_trace::Ns;
+use longpole_trace::{Ns, ProblemCode};
+
+/// The code of a length below zero, which is read as zero: rounding explains a microsecond, and beyond it time is lost.
+#[inline]
+pub(crate) fn below_zero(length: Ns) -> ProblemCode {
+    if length < Ns(-1_000) { ProblemCode::EndBeforeStart } else { ProblemCode::NegativeDuration }
+}
 
 /// Nothing that a profiler records lasts longer, and nothing of one recording is further from all the rest.
 pub(crate) const DAY: Ns = Ns(86_400_000_000_000);

@@ -11,7 +11,7 @@ use longpole_trace::{Aggregates, EventWindow, Interval, Ns, Part, ProblemCode, P
 use crate::error::ImportError;
 use crate::formats::{FORMATS, Reading, Report, Source};
 use crate::kineto::{Counting, FileFacts, FileSource};
-use crate::neighbours::{binary_neighbour, json_neighbour};
+use crate::neighbours::{binary_neighbour, has_report_name, json_neighbour};
 use crate::nsys::export;
 use crate::rank_files::{is_export_name, is_trace_name, rank_in_name, trace_files};
 
@@ -199,8 +199,9 @@ impl<'p> Importer<'p> {
                     self.done_before += len;
                     return result;
                 }
+                let after_blanks = begins_blank(&head).then(|| Blanks::pass(head.clone(), &mut file).head);
                 let source = Source::File(FileSource::new(file, len), path);
-                let result = self.recording(source, &head, label);
+                let result = self.recording(source, after_blanks.as_ref().unwrap_or(&head), label);
                 self.done_before += len;
                 return result;
             }
@@ -284,9 +285,18 @@ impl<'p> Importer<'p> {
     /// Reads one recording with the first format that takes it.
     fn recording(&mut self, source: Source<'_>, head: &[u8], label: &str) -> io::Result<()> {
         let Some(format) = FORMATS.iter().find(|format| (format.sniff)(head)) else {
-            self.unusable(label, describe_head(head));
+            let (found, hint) = describe_head(head);
+            let is_report = has_report_name(label) && binary_neighbour(head).is_none();
+            self.unusable(label, (found, if is_report { export::HINT } else { hint }));
             return Ok(());
         };
+        // Sums of two formats are of different things, and do not add up.
+        let in_sums = |recorder| matches!(recorder, Recorder::Proton | Recorder::TensorRt);
+        if !self.files.is_empty() && in_sums(self.recorder) && in_sums(format.recorder) && self.recorder != format.recorder {
+            let found = format!("totals of the format {}, which do not add up with those of {}: give them alone", format.name, self.format);
+            self.unusable(label, (found, HINT));
+            return Ok(());
+        }
         let rank = self.builder.add_rank(RankInfo { label: label.to_owned(), ..RankInfo::default() });
         let marks = self.builder.marks();
         let (progress, total, before) = (self.options.progress, self.total, self.done_before);
@@ -312,8 +322,10 @@ impl<'p> Importer<'p> {
             self.builder.trace_mut().ranks.truncate(rank as usize);
             let found = documents.first().map_or_else(
                 || ("an empty file".to_owned(), HINT),
-                |facts| facts.unusable.clone().unwrap_or_else(|| describe_facts(facts, head)),
+                |facts| facts.unusable.clone().unwrap_or_else(|| describe_facts(facts, head, format.recorder)),
             );
+            // What calls itself a report, and is none that can be read, has to be exported where it was made.
+            let found = if has_report_name(label) { (found.0, export::HINT) } else { found };
             self.unusable(label, found);
             return Ok(());
         }
@@ -493,8 +505,56 @@ fn is_zeros(head: &[u8]) -> bool {
 fn peek<'r>(mut input: Box<dyn Read + 'r>) -> (Vec<u8>, Box<dyn Read + 'r>) {
     let mut head = Vec::new();
     let error = (&mut input).take(HEAD).read_to_end(&mut head).err();
+    if error.is_none() && begins_blank(&head) {
+        let blanks = Blanks::pass(head, &mut input);
+        let before = io::Cursor::new(blanks.mark).chain(io::repeat(b' ').take(blanks.count));
+        let whole = before.chain(io::Cursor::new(blanks.head.clone())).chain(Failed(blanks.error)).chain(input);
+        return (blanks.head, Box::new(whole));
+    }
     let whole = io::Cursor::new(head.clone()).chain(Failed(error)).chain(input);
     (head, Box::new(whole))
+}
+
+/// White space before a document is passed over this far: the rest of what stands there is judged as if it began with it.
+const MOST_BLANKS: u64 = 64 << 20;
+
+/// Whether white space stands before the rest.
+fn begins_blank(head: &[u8]) -> bool {
+    !is_tar(head) && head.strip_prefix(BOM).unwrap_or(head).first().is_some_and(u8::is_ascii_whitespace)
+}
+
+/// The byte order mark of UTF-8.
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// The first bytes of an input behind white space.
+struct Blanks {
+    /// A byte order mark, if it begins with one.
+    mark: &'static [u8],
+    /// Bytes of white space that follow.
+    count: u64,
+    /// What stands behind it, as much of it as formats are recognised by.
+    head: Vec<u8>,
+    /// What went wrong behind that.
+    error: Option<io::Error>,
+}
+
+impl Blanks {
+    /// Reads on in `input` from behind the bytes `head`.
+    fn pass(mut head: Vec<u8>, input: &mut dyn Read) -> Self {
+        let mark = if head.starts_with(BOM) { BOM } else { &[] };
+        head.drain(..mark.len());
+        let mut count = 0;
+        loop {
+            let blanks = head.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+            head.drain(..blanks);
+            count += blanks as u64;
+            let room = HEAD - (head.len() as u64).min(HEAD);
+            let read = if count < MOST_BLANKS && room > 0 { input.take(room).read_to_end(&mut head) } else { Ok(0) };
+            if !matches!(read, Ok(1..)) {
+                return Self { mark, count, head, error: read.err() };
+            }
+        }
+    }
 }
 
 /// A reader that fails once, if there is an error to fail with.
@@ -531,7 +591,7 @@ fn describe_head(head: &[u8]) -> (String, &'static str) {
 }
 
 /// What a JSON document without usable events is, and what to do with it.
-fn describe_facts(facts: &FileFacts, head: &[u8]) -> (String, &'static str) {
+fn describe_facts(facts: &FileFacts, head: &[u8], recorder: Recorder) -> (String, &'static str) {
     if let Some((what, hint)) = json_neighbour(facts) {
         return (what.to_owned(), hint);
     }
@@ -553,7 +613,17 @@ fn describe_facts(facts: &FileFacts, head: &[u8]) -> (String, &'static str) {
         let keys: Vec<_> = facts.keys.iter().take(6).map(|key| format!("`{}`", key.escape_debug())).collect();
         format!("JSON with the keys {} and no `traceEvents`", keys.join(", "))
     };
-    (found, HINT)
+    match recorder {
+        Recorder::Xla => (
+            format!("a trace of JAX (XLA) with {found}"),
+            "run the work inside `with jax.profiler.trace(\"folder\"):`, and wait for it there",
+        ),
+        Recorder::OnnxRuntime => (format!("a profile of ONNX Runtime with {found}"), "run the model before `end_profiling()`"),
+        Recorder::Unknown => {
+            (format!("a Chrome trace with {found}"), "let its program write ranges (complete events, or begin and end pairs)")
+        }
+        _ => (found, HINT),
+    }
 }
 
 impl std::fmt::Debug for ImportOptions<'_> {

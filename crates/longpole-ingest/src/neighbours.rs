@@ -13,6 +13,13 @@ const NCU: Neighbour = ("an Nsight Compute report", "read it with `longpole ncu 
 /// First bytes of binary and text files.
 const MAGICS: &[(&[u8], Neighbour)] = &[
     (b"NVR\0", NCU),
+    (
+        b"QDSTRM",
+        (
+            "a raw stream of Nsight Systems (.qdstrm)",
+            "make a report of it with `QdstrmImporter` of Nsight Systems, then run `nsys export --type sqlite REPORT.nsys-rep` and give that .sqlite file",
+        ),
+    ),
     (b"==PROF==", ("the text output of Nsight Compute", "profile with `ncu -o report` and read that with `longpole ncu FILE`")),
     (b"\"ID\",\"Process ID\"", ("a CSV export of Nsight Compute", "read it with `longpole ncu FILE`")),
     (b"PK\x03\x04", ("a zip archive (a saved PyTorch model?)", "unpack it and give the trace inside")),
@@ -33,6 +40,9 @@ pub(crate) fn binary_neighbour(head: &[u8]) -> Option<Neighbour> {
     if let Some((_, neighbour)) = MAGICS.iter().find(|(magic, _)| head.starts_with(magic)) {
         return Some(*neighbour);
     }
+    if is_utf16(head) {
+        return Some(("text in UTF-16", "convert it to UTF-8 (`iconv -f UTF-16 -t UTF-8 FILE > trace.json`)"));
+    }
     let has = |needle: &[u8]| memchr::memmem::find(head, needle).is_some();
     // An XSpace message begins with its first plane, a length-delimited field 1.
     if head.first() == Some(&0x0a) && (has(b"/host:") || has(b"/device:") || has(b"Task Environment")) {
@@ -46,6 +56,23 @@ pub(crate) fn binary_neighbour(head: &[u8]) -> Option<Neighbour> {
         return Some(NSYS);
     }
     None
+}
+
+/// Whether the file calls itself a report of Nsight Systems.
+pub(crate) fn has_report_name(label: &str) -> bool {
+    [".nsys-rep", ".qdrep", ".qdstrm"].iter().any(|ending| label.ends_with(ending))
+}
+
+/// JSON in two bytes a character, of either order, with or without its mark.
+fn is_utf16(head: &[u8]) -> bool {
+    let (first, second) = match head {
+        [0xff, 0xfe, first, second, ..] => (*second, *first),
+        [0xfe, 0xff, first, second, ..] => (*first, *second),
+        [0, second, 0, _, ..] => (0, *second),
+        [first, 0, _, 0, ..] => (0, *first),
+        _ => return false,
+    };
+    first == 0 && (matches!(second, b'{' | b'[' | b'"') || second.is_ascii_whitespace())
 }
 
 /// A JSON document without usable events, by its keys.

@@ -1,6 +1,6 @@
 //! From device activities to the calls that launched them and the operators that own them.
 
-use longpole_trace::{ActivityId, ApiCallId, HostOpId, LaneId, Ns, Trace};
+use longpole_trace::{ActivityId, ApiCallId, HostOpId, LaneId, Ns, Recorder, Trace};
 
 use super::NONE;
 use super::captures::{CallKind, Captures};
@@ -17,6 +17,13 @@ pub enum Owner {
     LaunchedOutside(ApiCallId),
     /// Unknown: its launch is not in the trace.
     Unrecorded,
+}
+
+/// Whether a name is that of a function of CUDA or HIP.
+fn is_function(name: &str) -> bool {
+    ["cuda", "cu", "hip"]
+        .iter()
+        .any(|prefix| name.strip_prefix(prefix).is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase())))
 }
 
 /// What did not fit when activities were linked to launches.
@@ -115,8 +122,12 @@ impl Links {
             kinds[calls.name[call].index()] = Some(CallKind::Launch);
         }
         let (mut captures, mut without_activity) = (Captures::default(), Vec::new());
+        // XLA gives a launch the name of what it launches. Where none of that is in the trace, the call with a number is all that is left of it.
+        let has_launches_by_number = trace.recorder == Recorder::Xla && trace.activities.is_empty();
         for (call, &name) in calls.name.iter().enumerate() {
-            match *kinds[name.index()].get_or_insert_with(|| CallKind::of(trace.strings.get(name))) {
+            let by_name = *kinds[name.index()].get_or_insert_with(|| CallKind::of(trace.strings.get(name)));
+            let is_by_number = has_launches_by_number && calls.correlation(call).is_some() && !is_function(trace.strings.get(name));
+            match if is_by_number { CallKind::Launch } else { by_name } {
                 CallKind::Launch => {
                     self.counts.launches += 1;
                     self.launches[call / 64] |= 1 << (call % 64);

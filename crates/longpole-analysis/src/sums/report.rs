@@ -128,13 +128,16 @@ fn top_line(all: &Sum, regions: u64, kernels: &[KernelSum], name: &dyn Fn(&str) 
             "no device time recorded".to_owned()
         };
     };
-    let top = kernels.iter().filter_map(|row| {
-        let own = row.cuda_ns.filter(|&time| time > Ns::ZERO)?;
-        let calls = row.calls.map_or_else(String::new, |calls| format!("{}, ", counted(calls, "call")));
-        Some(format!("{} {} ({calls}{})", name(&row.short_name), percent(own, total).unwrap_or_default(), row.family.name()))
-    });
+    let mut top = kernels
+        .iter()
+        .filter_map(|row| {
+            let own = row.cuda_ns.filter(|&time| time > Ns::ZERO)?;
+            let calls = row.calls.map_or_else(String::new, |calls| format!("{}, ", counted(calls, "call")));
+            Some(format!("{} {} ({calls}{})", name(&row.short_name), percent(own, total).unwrap_or_default(), row.family.name()))
+        })
+        .peekable();
     let head = format!("{} of device time", time(total));
-    if kernels.is_empty() { head } else { list(&format!("{head}: "), top, SHOWN) }
+    if top.peek().is_none() { head } else { list(&format!("{head}: "), top, SHOWN) }
 }
 
 /// What to look at: of kernels with a floor the one with most time above it, else the one with most time.

@@ -16,7 +16,7 @@ use super::local::{Locals, NewLocals, RawLane};
 use super::pairs::Mark;
 use super::segment::event_after_damage;
 use super::writers::NodeRuns;
-use crate::days::{DAY, Days, Stretch};
+use crate::days::{DAY, Days, Stretch, below_zero};
 use crate::json::{Cursor, Damage, Decimal, END, Tokens, unescape};
 
 /// Rows of one segment. Ids are the worker's own.
@@ -249,7 +249,7 @@ impl Worker {
             return;
         };
         let dur = if dur < Ns::ZERO {
-            rows.problems.add(ProblemCode::NegativeDuration, Some(offset), || Some(unescape(event.name).0.into_owned()));
+            rows.problems.add(below_zero(dur), Some(offset), || Some(unescape(event.name).0.into_owned()));
             Ns::ZERO
         } else {
             dur

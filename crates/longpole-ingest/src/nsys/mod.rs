@@ -39,6 +39,10 @@ use target::Target;
 /// What to do with an export that holds no work.
 const RECORD: &str = "record with `nsys profile --trace=cuda,nvtx`, then `nsys export --type sqlite REPORT.nsys-rep`";
 
+/// Why an event is set aside for its times.
+const SET_ASIDE: [ProblemCode; 4] =
+    [ProblemCode::MissingTime, ProblemCode::UnsetTime, ProblemCode::StrayTime, ProblemCode::ImplausibleDuration];
+
 /// A row with times takes at least this many bytes of a file.
 const USUAL_ROW: u64 = 16;
 
@@ -140,12 +144,15 @@ pub(crate) fn read(path: &Path, reading: Reading, builder: &mut TraceBuilder, ra
     }
     let damaged = merger.problems.get(ProblemCode::DamagedPages).is_some();
     documents[0].problems = std::mem::take(&mut merger.problems);
+    let set_aside: u64 = SET_ASIDE.iter().filter_map(|code| documents[0].problems.get(*code)).map(|problem| problem.count).sum();
     let found = if damaged {
-        "an Nsight Systems export too damaged to read"
+        "an Nsight Systems export too damaged to read".to_owned()
+    } else if set_aside > 0 {
+        format!("an Nsight Systems export whose {set_aside} events were all set aside: their times are missing or cannot be right")
     } else {
-        "an Nsight Systems export without calls, ranges or device work"
+        "an Nsight Systems export without calls, ranges or device work".to_owned()
     };
-    documents[0].unusable = Some((found.to_owned(), RECORD));
+    documents[0].unusable = Some((found, RECORD));
     Ok(documents)
 }
 

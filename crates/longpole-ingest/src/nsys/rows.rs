@@ -8,7 +8,7 @@ use longpole_trace::{ActivityKind, Detail, GraphNode, LaunchConfig, MemcpyKind, 
 
 use super::nvtx::{self, Kind};
 use super::scan::Values;
-use crate::days::{DAY, Days};
+use crate::days::{DAY, Days, below_zero};
 
 /// Times past this cannot be right: they would not fit when another recording's base is added.
 const LATEST: i64 = 1 << 62;
@@ -407,7 +407,7 @@ fn time(values: &mut Values<'_, '_>, column: usize) -> Option<Ns> {
 #[inline]
 fn length(start: Ns, end: Ns, problems: &mut Problems) -> Option<Ns> {
     if end < start {
-        problems.add(ProblemCode::NegativeDuration, None, || None);
+        problems.add(below_zero(end - start), None, || None);
         return Some(Ns::ZERO);
     }
     if end - start > DAY {

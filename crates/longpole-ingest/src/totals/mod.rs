@@ -197,7 +197,9 @@ impl<'a> Walk<'a> {
     fn finish(&self, problems: &mut Problems) {
         let rest = self.cursor.bytes().get(self.at..).unwrap_or_default();
         if !rest.trim_ascii().is_empty() {
-            problems.add_many(ProblemCode::UnreadBytes, rest.len() as u64, Some(self.at as u64), || None);
+            let what = if rest.trim_ascii_start().starts_with(b"[") { "another document" } else { "no document" };
+            let example = || Some(format!("{} bytes behind the profile, {what}", rest.len()));
+            problems.add(ProblemCode::UnreadBytes, Some(self.at as u64), example);
         }
     }
 
