@@ -70,7 +70,7 @@ mod writer;
 pub use frame::{FRAME_HEADER_BYTES, HEADER_BYTES, Header, MAGIC, MAX_EXPANSION, MAX_PAYLOAD_BYTES, VERSION};
 pub use reader::{Fault, FaultKind, Recording, Strings, is_recording, read};
 pub use records::{
-    Api, Clock, Context, Cost, Device, Dropped, End, Family, GraphNode, Kernel, Memcpy, Memset, Nvtx, Overhead, PeerCopy, Process,
-    RangeState, Record, Refused, StringId, Sync, Thread,
+    Api, Clock, Context, Cost, Device, Dropped, End, EventRecord, Family, GraphNode, Kernel, Memcpy, Memset, Nvtx, Overhead, PeerCopy,
+    Process, RangeState, Record, Refused, StringId, Sync, Thread,
 };
 pub use writer::{Sink, Writer};

@@ -5,15 +5,15 @@ use std::io::{self, Write};
 use std::rc::Rc;
 
 use longpole_recording::{
-    Api, Clock, Context, Cost, Device, Dropped, End, Family, FaultKind, GraphNode, Header, Kernel, Memcpy, Memset, Nvtx, Overhead,
-    PeerCopy, Process, RangeState, Record, Recording, Refused, Sink, StringId, Sync, Thread, Writer, is_recording, read,
+    Api, Clock, Context, Cost, Device, Dropped, End, EventRecord, Family, FaultKind, GraphNode, Header, Kernel, Memcpy, Memset, Nvtx,
+    Overhead, PeerCopy, Process, RangeState, Record, Recording, Refused, Sink, StringId, Sync, Thread, Writer, is_recording, read,
 };
 use proptest::prelude::*;
 
 /// Calls a macro with each family's type.
 macro_rules! for_each_family {
     ($call:ident $arguments:tt) => {
-        $call!($arguments Kernel Memcpy Memset PeerCopy Api Sync Overhead GraphNode Nvtx Clock Device Process Thread Context Dropped Cost Refused RangeState End)
+        $call!($arguments Kernel Memcpy Memset PeerCopy Api Sync Overhead GraphNode Nvtx EventRecord Clock Device Process Thread Context Dropped Cost Refused RangeState End)
     };
 }
 
