@@ -490,6 +490,10 @@ families! {
         delay_ms: Option<u64>,
         /// Longest time recorded, ms.
         duration_ms: Option<u64>,
+        /// Its rank in a distributed run, as its launcher told it.
+        rank: Option<u32>,
+        /// Ranks of that run.
+        world_size: Option<u32>,
     }
 
     /// A thread's name.
