@@ -96,8 +96,7 @@ pub struct Imported {
 }
 
 /// What every message about an unusable input says was expected.
-const EXPECTED: &str =
-    "a PyTorch (Kineto) Chrome trace, i.e. JSON with `traceEvents`, plain, .gz, .zst or .tar.gz, an Nsight Systems export (.sqlite), or a \
+const EXPECTED: &str = "a PyTorch (Kineto) Chrome trace, i.e. JSON with `traceEvents`, plain, .gz, .zst or .tar.gz, an Nsight Systems export (.sqlite), or a \
      recording (.longpole)";
 pub(crate) const HINT: &str = "export one with `prof.export_chrome_trace(\"trace.json.gz\")`";
 
@@ -274,7 +273,11 @@ impl<'p> Importer<'p> {
             }
         }
         if members == 0 {
-            let found = if entries == 0 { "an empty archive" } else { "an archive with no .json, .json.gz, .json.zst, .sqlite or .longpole member" };
+            let found = if entries == 0 {
+                "an empty archive"
+            } else {
+                "an archive with no .json, .json.gz, .json.zst, .sqlite or .longpole member"
+            };
             self.found = Some((found.to_owned(), HINT));
         }
         Ok(())

@@ -19,3 +19,4 @@ mod recording;
 
 pub use error::ImportError;
 pub use input::{ImportOptions, Imported, Input, Progress, SourceInfo, import, import_bytes};
+pub use recording::explain_refusal;

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use longpole_trace::{ActivityKind, Detail, EventWindow, GraphNode, LaunchConfig, MemcpyKind, Ns, ProblemCode, Problems, TableMarks, Transfer};
 use longpole_trace::TraceBuilder;
+use longpole_trace::{
+    ActivityKind, Detail, EventWindow, GraphNode, LaunchConfig, MemcpyKind, Ns, ProblemCode, Problems, TableMarks, Transfer,
+};
 
 use super::merge::Merger;
 use super::names::{self, Names};

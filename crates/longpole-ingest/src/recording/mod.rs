@@ -26,6 +26,7 @@ use crate::kineto::FileFacts;
 use crate::nsys::feed::{Batch, Feed, ProcessKey, ranks};
 use order::in_order;
 use rows::{Context, IntoRow, Origin, text_of};
+pub use state::explain_refusal;
 use state::{About, note_faults};
 
 /// What to do with a recording that holds no work.
@@ -138,7 +139,7 @@ fn parts<'a>(recordings: Vec<Recording<'a>>, problems: &mut Problems) -> Vec<Par
         let about = About::read(&mut recording, problems);
         let process = ProcessKey::new(about.pid);
         let next = generations.entry(process).or_default();
-        let origin = Origin { process, generation: *next, shift: about.shift };
+        let origin = Origin { process, generation: *next, number: parts.len() as u32, shift: about.shift };
         *next = next.wrapping_add(1);
         parts.push(Part { recording, about, origin });
     }
@@ -173,8 +174,7 @@ fn separate(builder: &mut TraceBuilder, rank: u32, parts: &[Part<'_>]) -> HashMa
         }
     }
     let mut processes = ranks(&work, |process, device| gpus.get(&(process, device)).copied().unwrap_or(device));
-    let told: BTreeMap<ProcessKey, u32> =
-        parts.iter().filter_map(|part| Some((part.origin.process, part.about.process.rank?))).collect();
+    let told: BTreeMap<ProcessKey, u32> = parts.iter().filter_map(|part| Some((part.origin.process, part.about.process.rank?))).collect();
     processes.sort_by_key(|process| told.get(process).copied().unwrap_or(u32::MAX));
     let label = builder.trace_mut().ranks.get(rank as usize).map_or_else(String::new, |info| info.label.clone());
     for (at, process) in processes.into_iter().enumerate() {
@@ -217,10 +217,15 @@ fn take(part: &mut Part<'_>, threads: usize, feed: &mut Feed<'_>) -> u64 {
     add_pages::<Api>(recording, origin, &context, &mut jobs);
     add_pages::<Sync>(recording, origin, &context, &mut jobs);
     add_pages::<Overhead>(recording, origin, &context, &mut jobs);
-    in_order(threads, jobs.into_iter(), |job| job(), |result| match result {
-        Ok(batch) => feed.take(batch, &text),
-        Err(fault) => faults.push(fault),
-    });
+    in_order(
+        threads,
+        jobs.into_iter(),
+        |job| job(),
+        |result| match result {
+            Ok(batch) => feed.take(batch, &text),
+            Err(fault) => faults.push(fault),
+        },
+    );
     let mut domains: Vec<_> = calls.iter().map(|call| call.domain).filter(|domain| domain.is_some()).collect();
     domains.sort_unstable();
     domains.dedup();

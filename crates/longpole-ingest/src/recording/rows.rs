@@ -17,6 +17,8 @@ use crate::nsys::feed::{Batch, ProcessKey, Wait, Work};
 pub(super) struct Origin {
     pub(super) process: ProcessKey,
     pub(super) generation: u16,
+    /// Its number among the recordings of the file.
+    pub(super) number: u32,
     /// What its times lack to be absolute.
     pub(super) shift: i64,
 }
@@ -32,9 +34,9 @@ impl Origin {
         (correlation != 0).then(|| u64::from(correlation) | u64::from(self.generation) << 32)
     }
 
-    /// The number of a text, told apart in the same way.
+    /// The number of a text, told apart from those of all other recordings.
     pub(super) fn text(&self, id: StringId) -> Option<i64> {
-        id.is_some().then(|| i64::from(id.0) | i64::from(self.generation) << 32)
+        id.is_some().then(|| i64::from(id.0) | i64::from(self.number & 0x7fff_ffff) << 32)
     }
 }
 

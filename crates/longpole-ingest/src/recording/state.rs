@@ -43,7 +43,7 @@ impl About {
             problems.add_many(ProblemCode::DroppedRecords, count, None, || Some(format!("{count} {what}: {}", cause_of_loss(loss.reason))));
         }
         if let Some(refused) = recording.records::<Refused>().first() {
-            let (why, hint) = cause_of_refusal(refused.reason);
+            let (why, hint) = explain_refusal(refused.reason);
             let detail = text(recording, refused.detail).map_or_else(String::new, |detail| format!(" ({detail})"));
             let code = if refused.code == 0 { String::new() } else { format!(", CUPTI's error {}", refused.code) };
             problems.add(ProblemCode::CaptureRefused, None, || Some(format!("{who}: {why}{detail}{code}")));
@@ -150,7 +150,8 @@ fn cause_of_loss(reason: u8) -> &'static str {
     }
 }
 
-fn cause_of_refusal(reason: u8) -> (&'static str, &'static str) {
+/// Why a process could not be recorded ([`Refused::reason`]), and what to do.
+pub fn explain_refusal(reason: u8) -> (&'static str, &'static str) {
     match reason {
         Refused::NO_CUPTI => (
             "no CUPTI library was found",
@@ -165,7 +166,9 @@ fn cause_of_refusal(reason: u8) -> (&'static str, &'static str) {
             "CUPTI does not fit the driver",
             "name a CUPTI of the driver's CUDA version or an older one: LONGPOLE_LIBCUPTI=/path/to/libcupti.so; `longpole doctor` names the version",
         ),
-        Refused::NOT_PERMITTED => ("the driver lets only administrators profile", "see what `longpole doctor` says of profiling permission"),
+        Refused::NOT_PERMITTED => {
+            ("the driver lets only administrators profile", "see what `longpole doctor` says of profiling permission")
+        }
         _ => ("CUPTI failed", "see what `longpole doctor` says of this machine"),
     }
 }
