@@ -358,8 +358,7 @@ impl<'p> Importer<'p> {
             _ => Recorder::Torch,
         };
         let is_own = trace.recorder == Recorder::Longpole;
-        // The recorder never sees operators, cut or not.
-        if trace.host_ops.is_empty() && (!is_cut || is_own) {
+        if trace.host_ops.is_empty() && !is_cut {
             problems.add(ProblemCode::NoOperators, None, || None);
             if is_nsys {
                 let hint =

@@ -162,6 +162,9 @@ problem_codes! {
     /// Records that the recorder or CUPTI lost.
     DroppedRecords, "dropped_records", DataLoss, "records were lost while recording: totals are lower bounds",
         "record a shorter part (`longpole record --range` or `--duration`), on a disk with room";
+    /// A recording without its end.
+    RecordingCut, "recording_cut", DataLoss, "a recording ends early: what its process did last is missing",
+        "let the program end by itself, or read the totals as lower bounds";
     /// A process that could not be recorded.
     CaptureRefused, "capture_refused", DataLoss, "a process could not be recorded", "see what `longpole doctor` says of this machine";
     /// Parts of a recording that this version does not know.

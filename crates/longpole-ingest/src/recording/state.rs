@@ -49,8 +49,8 @@ impl About {
             problems.add(ProblemCode::CaptureRefused, None, || Some(format!("{who}: {why}{detail}{code}")));
             problems.note_hint(ProblemCode::CaptureRefused, hint);
             this.refused = Some((format!("{why}{detail}{code}"), hint));
-        } else if !recording.has_end() {
-            problems.add(ProblemCode::Truncated, None, || Some(format!("{who} was killed, or did not end yet")));
+        } else if !recording.has_end() && !recording.faults.iter().any(|fault| fault.kind == FaultKind::Cut) {
+            problems.add(ProblemCode::RecordingCut, None, || Some(format!("{who} was killed, or did not end yet")));
         }
         note_cost(recording, problems);
         this
@@ -131,7 +131,8 @@ pub(super) fn note_faults(faults: &[Fault], who_pid: Option<(u32, Option<&str>)>
     for fault in faults {
         let example = || Some(who_pid.map_or_else(|| fault.to_string(), |(pid, name)| format!("{}: {fault}", who(pid, name))));
         let code = match fault.kind {
-            FaultKind::Cut => ProblemCode::Truncated,
+            // Not `Truncated`: records are written as they come, so what is there is whole up to a moment.
+            FaultKind::Cut => ProblemCode::RecordingCut,
             FaultKind::Damaged => ProblemCode::UnreadBytes,
             FaultKind::NewerVersion(_) | FaultKind::UnknownKind(_) => ProblemCode::NewerRecording,
         };

@@ -10,7 +10,7 @@ use crate::made::{Made, T0, problem, read, refuse};
 #[test]
 fn a_killed_process_leaves_a_partial_recording() {
     let imported = read(&Made::new(5).process(None).launch(5, 0, "k", 0).killed());
-    assert_eq!(problem(&imported, ProblemCode::Truncated).unwrap(), (1, "process 5 (engine) was killed, or did not end yet".to_owned()));
+    assert_eq!(problem(&imported, ProblemCode::RecordingCut).unwrap(), (1, "process 5 (engine) was killed, or did not end yet".to_owned()));
     assert_eq!(imported.problems.worst(), Some(Severity::DataLoss));
     assert_eq!(imported.trace.activities.len(), 1);
 }

@@ -77,7 +77,8 @@ pub(super) fn page_of_recording(path: &Path, no_redact: bool) -> Result<String, 
     let mut line = vec![OsString::from("longpole"), "triage".into(), "--quiet".into()];
     line.extend(no_redact.then(|| OsString::from("--no-redact")));
     // A name that looks like a flag or like standard input is none.
-    line.push(if path.is_absolute() { path.into() } else { Path::new(".").join(path).into() });
+    let is_odd = path.to_string_lossy().starts_with('-');
+    line.push(if is_odd { Path::new(".").join(path).into() } else { path.into() });
     let cli = Cli::try_parse_from(line).map_err(|error| Failure::Usage(error.to_string()))?;
     let Command::Triage(args) = &cli.command else { return Err(Failure::Usage("no triage".to_owned())) };
     let mut session = Session::open_with_arguments(&args.common)?;

@@ -79,7 +79,8 @@ fn report(args: &RecordArgs, ended: Ended, collected: std::io::Result<Collected>
     }
     let processes = if collected.processes == 1 { String::new() } else { format!(" of {} processes", collected.processes) };
     let size = bytes(i64::try_from(collected.bytes).unwrap_or(i64::MAX));
-    note(&format!("\nrecorded {shown} ({size}{processes}); next: longpole steps {shown}, longpole idle {shown}"));
+    complain("");
+    note(&format!("recorded {shown} ({size}{processes}); next: longpole steps {shown}, longpole idle {shown}"));
     None
 }
 
