@@ -33,10 +33,8 @@ pub(crate) fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = u32::MAX;
     let (eights, rest) = bytes.as_chunks::<8>();
     for eight in eights {
-        let [a, b, c, d, e, f, g, h] = *eight;
-        let low = crc ^ u32::from_le_bytes([a, b, c, d]);
-        let [a, b, c, d] = low.to_le_bytes();
-        crc = [a, b, c, d, e, f, g, h].iter().zip(TABLES.iter().rev()).fold(0, |crc, (&byte, table)| crc ^ table[usize::from(byte)]);
+        let mixed = u64::from_le_bytes(*eight) ^ u64::from(crc);
+        crc = mixed.to_le_bytes().iter().zip(TABLES.iter().rev()).fold(0, |crc, (&byte, table)| crc ^ table[usize::from(byte)]);
     }
     for &byte in rest {
         crc = (crc >> 8) ^ TABLES[0][((crc ^ u32::from(byte)) & 0xff) as usize];

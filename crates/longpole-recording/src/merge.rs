@@ -39,7 +39,7 @@ pub fn copy_whole_frames(mut input: impl Read, mut out: impl Write) -> io::Resul
     copied.header = Header::decode(&header).ok().map(|(header, _)| header);
     out.write_all(&header)?;
     copied.bytes = HEADER_BYTES as u64;
-    let mut frame = Vec::new();
+    let mut frame = vec![0; FRAME_HEADER_BYTES];
     loop {
         frame.resize(FRAME_HEADER_BYTES, 0);
         let read = read_up_to(&mut input, &mut frame)?;

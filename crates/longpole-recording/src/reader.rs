@@ -188,7 +188,7 @@ struct Reader<'a> {
     rescues: usize,
 }
 
-impl<'a> Reader<'a> {
+impl Reader<'_> {
     /// Reads what stands here: a header, a frame, or something else.
     fn step(&mut self) {
         let rest = &self.bytes[self.at..];

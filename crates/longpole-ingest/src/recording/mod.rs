@@ -56,7 +56,7 @@ pub(crate) fn read(
     rank: u32,
     report: Report<'_>,
 ) -> io::Result<Vec<FileFacts>> {
-    let (bytes, cut) = read_all(input, consumed, report);
+    let (bytes, cut) = read_all(input, consumed, report)?;
     let mut problems = Problems::default();
     if let Some(cause) = cut {
         problems.add(ProblemCode::DamagedCompression, None, || Some(cause));
@@ -119,14 +119,15 @@ pub(crate) fn read(
     Ok(documents)
 }
 
-/// All bytes of the input, and what kept the rest from being read.
-fn read_all(input: &mut dyn Read, consumed: &AtomicU64, report: Report<'_>) -> (Vec<u8>, Option<String>) {
+/// All bytes of the input, and what kept the rest from being read; an error if there are none.
+fn read_all(input: &mut dyn Read, consumed: &AtomicU64, report: Report<'_>) -> io::Result<(Vec<u8>, Option<String>)> {
     let mut bytes = Vec::new();
     loop {
         match input.take(8 << 20).read_to_end(&mut bytes) {
-            Ok(0) => return (bytes, None),
+            Ok(0) => return Ok((bytes, None)),
             Ok(_) => report(consumed.load(Ordering::Relaxed)),
-            Err(error) => return (bytes, Some(error.to_string())),
+            Err(error) if bytes.is_empty() => return Err(error),
+            Err(error) => return Ok((bytes, Some(error.to_string()))),
         }
     }
 }
@@ -250,10 +251,7 @@ fn take(part: &mut Part<'_>, threads: usize, feed: &mut Feed<'_>) -> u64 {
 }
 
 /// Adds the pages of a family to the jobs.
-fn add_pages<'j, R: IntoRow>(recording: &Recording<'j>, origin: Origin, context: &'j Context, jobs: &mut Vec<Job<'j>>)
-where
-    R: 'j,
-{
+fn add_pages<'j, R: IntoRow + 'j>(recording: &Recording<'j>, origin: Origin, context: &'j Context, jobs: &mut Vec<Job<'j>>) {
     jobs.extend(recording.pages::<R>().map(|page| {
         Box::new(move || {
             let mut batch = Batch::new(origin.process);

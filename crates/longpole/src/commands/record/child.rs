@@ -126,6 +126,7 @@ mod signals {
         }
 
         /// Signals go to this process from now on, and one that came before it was there.
+        #[expect(clippy::unused_self, reason = "there is nobody to send to before signals are caught")]
         pub(super) fn to(&self, child: u32) {
             let Ok(child) = i32::try_from(child) else { return };
             CHILD.store(child, Ordering::SeqCst);

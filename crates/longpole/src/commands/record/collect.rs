@@ -79,7 +79,9 @@ pub(super) fn collect(folder: &Path, output: &Output) -> io::Result<Collected> {
         if !part.has_work && survey.bytes < MOST_WITHOUT_WORK {
             let bytes = fs::read(&part.path)?;
             let (mut recordings, _) = longpole_recording::read(&bytes);
-            recordings.iter_mut().for_each(|recording| note(recording, &part, &mut collected));
+            for recording in &mut recordings {
+                note(recording, &part, &mut collected);
+            }
         }
         parts.push(part);
     }
