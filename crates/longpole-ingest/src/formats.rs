@@ -1,13 +1,15 @@
 //! The registry of formats: how each is recognised and read, one line each.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use longpole_trace::{Recorder, TraceBuilder};
 
-use crate::kineto::{self, Dialect, FileFacts, FileSource, StreamSource};
-use crate::{nsys, totals};
+use crate::kineto::{self, Counting, Dialect, FileFacts, FileSource, StreamSource};
+use crate::{nsys, recording, totals};
 
 /// What a format's reader is given.
 pub(crate) enum Source<'r> {
@@ -176,6 +178,20 @@ pub(crate) const FORMATS: &[Format] = &[
             answers: Answers { whole: OF_TIMELINES, if_recorded: &["ops", "roofline"], totals: &[] },
         },
     },
+    Format {
+        name: "longpole",
+        recorder: Recorder::Longpole,
+        sniff: recording::looks_like_recording,
+        read: read_recording,
+        facts: FormatFacts {
+            name: "longpole",
+            title: "longpole's own recorder",
+            producers: "recordings of any CUDA program, format version 1",
+            endings: &[".longpole", ".lprec"],
+            record: "longpole record -- PROGRAM",
+            answers: Answers { whole: OF_TIMELINES, if_recorded: &["ops", "roofline"], totals: &[] },
+        },
+    },
     // Any other JSON: its reader says what it is, if it is no trace.
     Format {
         name: "kineto",
@@ -253,5 +269,22 @@ fn read_nsys(
     match source {
         Source::File(_, path) => nsys::read(path, reading, builder, rank, report),
         Source::Stream(input, consumed) => nsys::read_stream(input, consumed, reading, builder, rank, report),
+    }
+}
+
+fn read_recording(
+    source: Source<'_>,
+    reading: Reading,
+    builder: &mut TraceBuilder,
+    rank: u32,
+    report: Report<'_>,
+) -> io::Result<Vec<FileFacts>> {
+    match source {
+        Source::File(_, path) => {
+            let consumed = Arc::new(AtomicU64::new(0));
+            let mut counted = Counting { inner: File::open(path)?, count: Arc::clone(&consumed) };
+            recording::read(&mut counted, &consumed, reading, builder, rank, report)
+        }
+        Source::Stream(input, consumed) => recording::read(input, consumed, reading, builder, rank, report),
     }
 }
