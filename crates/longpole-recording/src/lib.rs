@@ -4,7 +4,7 @@
 //!
 //! The program may be killed at any time, fork, or fill the disk. So a file is only ever appended to, in frames that stand for themselves:
 //! whatever the file ends in, everything up to the last whole frame is read. A frame whose bytes are damaged is left out and counted, and
-//! reading goes on behind it. Nothing in a file makes the reader panic, or take memory beyond [`MAX_EXPANSION`] times the file's size.
+//! reading goes on behind it. Nothing in a file makes the reader panic, or take memory beyond a fixed multiple of the file's size (see [`MAX_EXPANSION`]).
 //!
 //! # Bytes
 //!
@@ -70,7 +70,7 @@ mod writer;
 pub use frame::{FRAME_HEADER_BYTES, HEADER_BYTES, Header, MAGIC, MAX_EXPANSION, MAX_PAYLOAD_BYTES, VERSION};
 pub use reader::{Fault, FaultKind, Recording, Strings, is_recording, read};
 pub use records::{
-    Api, Clock, Context, Cost, Device, Dropped, End, Family, GraphNode, Kernel, Memcpy, Memset, Nvtx, Overhead, PeerCopy, Process,
-    RangeState, Record, Refused, StringId, Sync, Thread,
+    Api, Clock, Context, Cost, Device, Dropped, End, EventRecord, Family, GraphNode, Kernel, Memcpy, Memset, Nvtx, Overhead, PeerCopy,
+    Process, RangeState, Record, Refused, StringId, Sync, Thread,
 };
 pub use writer::{Sink, Writer};

@@ -343,6 +343,8 @@ families! {
         stream: Option<u32>,
         /// Event that was waited for.
         event: Option<u32>,
+        /// Which record of the event was waited for, on drivers that tell them apart.
+        event_sync: Option<u64>,
     }
 
     /// Time that the driver or the profiler itself took.
@@ -351,8 +353,8 @@ families! {
         start: u64,
         /// End, ns.
         end: u64,
-        /// CUPTI's kind: 1 driver compiler, 65536 buffer flush, 131072 instrumentation, 196608 resource, 262144 lazy function loading,
-        /// 327680 command buffer full, 393216 activity buffer request, 458752 unified memory activity init.
+        /// CUPTI's kind: 1 driver compiler; shifted left by 16: 1 buffer flush, 2 instrumentation, 3 resource, 4 module loading, 5 lazy
+        /// function loading, 6 command buffer full, 7 activity buffer request, 8 unified memory activity init.
         kind: u32,
         /// Thread it happened on, where it is of a thread.
         tid: Option<u32>,
@@ -398,6 +400,20 @@ families! {
         category: Option<u32>,
         /// Name of its category.
         category_name: StringId,
+    }
+
+    /// An event that was recorded on a stream.
+    EventRecord = 25, event_record, "recorded events" {
+        /// The event.
+        event: u32,
+        /// Context.
+        context: u32,
+        /// Stream it was recorded on.
+        stream: u32,
+        /// Number of the call that recorded it.
+        correlation: u32,
+        /// Which record of the event this is, on drivers that tell them apart.
+        event_sync: Option<u64>,
     }
 
     /// The same moment on all clocks. Written at both ends and every minute.
@@ -474,6 +490,10 @@ families! {
         delay_ms: Option<u64>,
         /// Longest time recorded, ms.
         duration_ms: Option<u64>,
+        /// Its rank in a distributed run, as its launcher told it.
+        rank: Option<u32>,
+        /// Ranks of that run.
+        world_size: Option<u32>,
     }
 
     /// A thread's name.
