@@ -68,7 +68,9 @@ fn kernel(name: *const c_char, stream: u32, correlation: u32, node: u64, of_grap
     record.u64(16, end - 2000);
     record.u64(24, end);
     record.u64(32, 0);
-    for (at, value) in [(40, 0), (44, 1), (48, stream), (52, 132), (56, 2), (60, 1), (64, 128), (68, 1), (72, 1), (76, 1024), (80, 2048), (84, 0)] {
+    for (at, value) in
+        [(40, 0), (44, 1), (48, stream), (52, 132), (56, 2), (60, 1), (64, 128), (68, 1), (72, 1), (76, 1024), (80, 2048), (84, 0)]
+    {
         record.u32(at, value);
     }
     record.u32(92, correlation);
@@ -85,7 +87,7 @@ fn kernel(name: *const c_char, stream: u32, correlation: u32, node: u64, of_grap
 
 /// A call that launches a kernel.
 #[unsafe(no_mangle)]
-pub extern "C" fn mock_launch(name: *const c_char, stream: u32) -> u32 {
+pub(crate) extern "C" fn mock_launch(name: *const c_char, stream: u32) -> u32 {
     let correlation = call(2, 211);
     kernel(name, stream, correlation, 0, 0);
     correlation
@@ -93,14 +95,14 @@ pub extern "C" fn mock_launch(name: *const c_char, stream: u32) -> u32 {
 
 /// A call that asks for something, as programs do between launches.
 #[unsafe(no_mangle)]
-pub extern "C" fn mock_noise() {
+pub(crate) extern "C" fn mock_noise() {
     call(2, 17);
     call(1, 304);
 }
 
 /// A copy to the device.
 #[unsafe(no_mangle)]
-pub extern "C" fn mock_copy(bytes: u64) {
+pub(crate) extern "C" fn mock_copy(bytes: u64) {
     let correlation = call(2, 41);
     if is_on(1) {
         let end = now();
@@ -121,7 +123,7 @@ pub extern "C" fn mock_copy(bytes: u64) {
 
 /// Memory that is set.
 #[unsafe(no_mangle)]
-pub extern "C" fn mock_set(bytes: u64, value: u32) {
+pub(crate) extern "C" fn mock_set(bytes: u64, value: u32) {
     let correlation = call(2, 51);
     if is_on(2) {
         let end = now();
@@ -141,7 +143,7 @@ pub extern "C" fn mock_set(bytes: u64, value: u32) {
 
 /// A copy between devices 1 and 2.
 #[unsafe(no_mangle)]
-pub extern "C" fn mock_peer_copy(bytes: u64) {
+pub(crate) extern "C" fn mock_peer_copy(bytes: u64) {
     let correlation = call(2, 161);
     if is_on(22) {
         let end = now();
@@ -159,7 +161,7 @@ pub extern "C" fn mock_peer_copy(bytes: u64) {
 
 /// The host waits for the device.
 #[unsafe(no_mangle)]
-pub extern "C" fn mock_synchronize() {
+pub(crate) extern "C" fn mock_synchronize() {
     let correlation = call(2, 165);
     if is_on(38) {
         let end = now();
@@ -170,13 +172,32 @@ pub extern "C" fn mock_synchronize() {
         for (at, value) in [(24, correlation), (28, 1), (32, u32::MAX), (36, u32::MAX)] {
             record.u32(at, value);
         }
+        if record.get().len() > 40 {
+            record.u64(40, u64::from(u32::MAX));
+        }
+        state::append(record.get());
+    }
+}
+
+/// An event is recorded on stream 7.
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn mock_event() {
+    let correlation = CORRELATION.fetch_add(1, Ordering::Relaxed);
+    if is_on(36) {
+        let mut record = Bytes::of(36);
+        for (at, value) in [(4, correlation), (8, 1), (12, 7), (16, 33)] {
+            record.u32(at, value);
+        }
+        if record.get().len() > 48 {
+            record.u64(48, 12);
+        }
         state::append(record.get());
     }
 }
 
 /// Time that CUPTI takes on this thread.
 #[unsafe(no_mangle)]
-pub extern "C" fn mock_overhead() {
+pub(crate) extern "C" fn mock_overhead() {
     if is_on(17) {
         let end = now();
         let mut record = Bytes::of(17);
@@ -237,7 +258,7 @@ fn node_event(id: u32, graph: usize, node: u64, original: u64) {
 
 /// Captures a graph of so many nodes (graph 5) and makes it executable (graph 6); the first node of the latter.
 #[unsafe(no_mangle)]
-pub extern "C" fn mock_graph_create(nodes: u64) -> u64 {
+pub(crate) extern "C" fn mock_graph_create(nodes: u64) -> u64 {
     let first = NODE.fetch_add(2 * nodes, Ordering::Relaxed);
     for node in first..first + nodes {
         node_event(13, 5, node, 0);
@@ -250,7 +271,7 @@ pub extern "C" fn mock_graph_create(nodes: u64) -> u64 {
 
 /// Launches it: one call, a kernel a node.
 #[unsafe(no_mangle)]
-pub extern "C" fn mock_graph_launch(name: *const c_char, first: u64, nodes: u64) {
+pub(crate) extern "C" fn mock_graph_launch(name: *const c_char, first: u64, nodes: u64) {
     let correlation = call(2, 311);
     for node in first..first + nodes {
         kernel(name, 7, correlation, node, 6);
@@ -259,7 +280,7 @@ pub extern "C" fn mock_graph_launch(name: *const c_char, first: u64, nodes: u64)
 
 /// `cudaProfilerStart` and `cudaProfilerStop`, each of which calls the driver's.
 #[unsafe(no_mangle)]
-pub extern "C" fn mock_profiler(on: u32) {
+pub(crate) extern "C" fn mock_profiler(on: u32) {
     #[repr(C)]
     struct ApiData {
         site: u32,
@@ -275,7 +296,7 @@ pub extern "C" fn mock_profiler(on: u32) {
 
 /// Something that a library should not do.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn mock_fault(which: *const c_char) {
+pub(crate) unsafe extern "C" fn mock_fault(which: *const c_char) {
     // SAFETY: the program passes a text that ends in a zero.
     let which = unsafe { CStr::from_ptr(which) };
     match which.to_bytes() {
@@ -299,18 +320,18 @@ pub unsafe extern "C" fn mock_fault(which: *const c_char) {
 
 /// Records that found no buffer.
 #[unsafe(no_mangle)]
-pub extern "C" fn mock_drop(count: u64) {
+pub(crate) extern "C" fn mock_drop(count: u64) {
     STATE.lock().dropped += count as usize;
 }
 
 /// Whether records are unfinished until a forced flush.
 #[unsafe(no_mangle)]
-pub extern "C" fn mock_hold(on: u32) {
+pub(crate) extern "C" fn mock_hold(on: u32) {
     STATE.lock().held = on == 1;
 }
 
 /// Whether anybody has subscribed.
 #[unsafe(no_mangle)]
-pub extern "C" fn mock_is_subscribed() -> u32 {
+pub(crate) extern "C" fn mock_is_subscribed() -> u32 {
     u32::from(STATE.lock().subscription.is_some())
 }

@@ -6,50 +6,28 @@ use crate::state::version;
 pub(crate) const UNKNOWN_KIND: u32 = 900;
 
 /// Bytes of a record.
-pub(crate) unsafe fn size_of_record_at(kind: u32, record: *const u8) -> usize {
+///
+/// # Safety
+///
+/// A record of the unknown kind must be there.
+pub(crate) unsafe fn size_of_record(kind: u32, record: *const u8) -> usize {
     let version = version();
+    // Bytes up to a version, from the oldest on, and those of all later ones.
+    let grown = |steps: &[(u32, usize)], latest| steps.iter().find(|(before, _)| version < *before).map_or(latest, |&(_, bytes)| bytes);
     match kind {
-        10 => match version {
-            ..130_000 => 208,
-            ..130_200 => 216,
-            ..130_400 => 224,
-            _ => 248,
-        },
-        1 => match version {
-            ..26 => 88,
-            ..130_400 => 96,
-            _ => 112,
-        },
-        2 => {
-            if version < 130_400 {
-                88
-            } else {
-                104
-            }
-        }
-        22 => 96,
+        1 => grown(&[(26, 88), (130_400, 96)], 112),
+        2 => grown(&[(130_400, 88)], 104),
         4 | 5 => 40,
-        17 => {
-            if version < 20 {
-                40
-            } else {
-                56
-            }
-        }
-        38 => {
-            if version < 26 {
-                40
-            } else {
-                56
-            }
-        }
+        10 => grown(&[(130_000, 208), (130_200, 216), (130_400, 224)], 248),
+        17 => grown(&[(20, 40)], 56),
+        22 => 96,
+        36 => grown(&[(26, 24)], 56),
+        38 => grown(&[(26, 40)], 56),
         // SAFETY: this kind has at least eight bytes.
         UNKNOWN_KIND => unsafe { record.add(4).cast::<u32>().read_unaligned() as usize },
         _ => 24,
     }
 }
-
-pub(crate) use size_of_record_at as size_of_record;
 
 /// A record under construction: as long as its kind is, and what is not set is not zero, so that a decoder that reads there is found out.
 pub(crate) struct Bytes(Vec<u8>);

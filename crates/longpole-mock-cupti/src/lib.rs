@@ -8,8 +8,7 @@
 //!   they have there
 //! - `MOCK_CUPTI_SUBSCRIBE`: the code that `cuptiSubscribe` returns
 //! - `MOCK_CUPTI_CLOCK`: nanoseconds by which its clock is ahead of the wall clock
-#![expect(clippy::missing_safety_doc, reason = "C functions, with the contract of the ones they stand for")]
-#![expect(non_snake_case, reason = "the names are CUPTI's")]
+#![expect(missing_docs, clippy::missing_safety_doc, reason = "C functions, with the contract of the ones they stand for")]
 
 mod control;
 mod layout;

@@ -31,7 +31,13 @@ pub(crate) const CAUSE_TIMER: u8 = RangeState::TIMER;
 const LONGEST_EXIT: Duration = Duration::from_secs(10);
 
 /// Kinds of records that are switched on and off; calls come on top.
-const KINDS: [u32; 6] = [kind::CONCURRENT_KERNEL, kind::MEMCPY, kind::MEMSET, kind::PEER_COPY, kind::SYNCHRONIZATION, kind::OVERHEAD];
+const KINDS: [u32; 7] =
+    [kind::CONCURRENT_KERNEL, kind::MEMCPY, kind::MEMSET, kind::PEER_COPY, kind::SYNCHRONIZATION, kind::EVENT, kind::OVERHEAD];
+
+/// Where launchers tell a process its rank: torchrun, Open MPI, MPICH, Slurm.
+const RANK: [&str; 4] = ["RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"];
+/// Where they tell how many there are.
+const WORLD_SIZE: [&str; 4] = ["WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"];
 
 /// Functions that stay on: `cudaProfilerStart` and `cuProfilerStart`.
 const ANCHORS: [(u32, u32); 2] = [(DOMAIN_RUNTIME, cupti::RUNTIME_PROFILER.0), (DOMAIN_DRIVER, cupti::DRIVER_PROFILER.0)];
@@ -88,6 +94,9 @@ pub(crate) struct Attached {
     pub(crate) wanted: Wanted,
     /// Whether calls are switched one by one, not all at once.
     by_function: bool,
+    /// Place in a distributed run.
+    pub(crate) rank: Option<u32>,
+    pub(crate) world_size: Option<u32>,
 }
 
 /// The recorder of this process; null before the first call and in a forked child.
@@ -161,7 +170,7 @@ impl Recorder {
             Ok(cupti) => {
                 let wanted = if self.settings.all_api_calls { Wanted::default() } else { Wanted::of(&cupti) };
                 let by_function = !self.settings.all_api_calls && anchor(&cupti);
-                self.attached.get_or_init(|| Attached { cupti, wanted, by_function });
+                self.attached.get_or_init(|| Attached { cupti, wanted, by_function, rank: number(RANK), world_size: number(WORLD_SIZE) });
                 self.gate.set_ready();
                 self.follow();
                 // Once more: handlers run last come, first served, and ours has to run before those that CUPTI has set up meanwhile.
@@ -294,6 +303,11 @@ impl Recorder {
         let waited = self.woken.wait_timeout_while(wake, LONGEST_EXIT, |wake| !wake.done);
         drop(waited);
     }
+}
+
+/// The first variable that is set, if it is a number. Read while the driver initialises, not at load: programs set them for themselves too.
+fn number(variables: [&str; 4]) -> Option<u32> {
+    variables.into_iter().find_map(std::env::var_os)?.to_str()?.parse().ok()
 }
 
 /// Switches the marks of ranges on; whether functions can be switched one by one. They can be switched on later only if one was on when the first

@@ -299,6 +299,7 @@ impl Worker {
             }
             Decoded::Overhead(overhead) => writer.overhead(&overhead),
             Decoded::Sync(sync) => writer.sync(&sync),
+            Decoded::Event(event) => writer.event_record(&event),
         }
     }
 
@@ -404,6 +405,8 @@ impl Worker {
             range,
             delay_ms: settings.delay_ms,
             duration_ms: settings.duration_ms,
+            rank: attached.and_then(|attached| attached.rank),
+            world_size: attached.and_then(|attached| attached.world_size),
         };
         writer.process(&process);
     }

@@ -22,10 +22,12 @@
 //! overhead (17) 40 bytes, 56 from 12.2
 //!   4 u32 kind  8 object kind  12 object id (process, thread)  24 u64 start  32 end  40 u32 correlation (from 12.2)
 //! synchronization (38)  40 bytes, 56 from 12.8
-//!   4 u32 type  8 u64 start  16 end  24 u32 correlation  28 context  32 stream  36 event
+//!   4 u32 type  8 u64 start  16 end  24 u32 correlation  28 context  32 stream  36 event  40 u64 which record of it (from 12.8)
+//! event (36)    24 bytes, 56 from 12.8
+//!   4 u32 correlation  8 context  12 stream  16 event  48 u64 which record of it (from 12.8)
 //! ```
 
-use longpole_recording::{Api, Kernel, Memcpy, Memset, Overhead, PeerCopy, StringId, Sync};
+use longpole_recording::{Api, EventRecord, Kernel, Memcpy, Memset, Overhead, PeerCopy, StringId, Sync};
 
 /// Kinds of records that are asked for.
 pub(crate) mod kind {
@@ -36,11 +38,15 @@ pub(crate) mod kind {
     pub(crate) const CONCURRENT_KERNEL: u32 = 10;
     pub(crate) const OVERHEAD: u32 = 17;
     pub(crate) const PEER_COPY: u32 = 22;
+    pub(crate) const EVENT: u32 = 36;
     pub(crate) const SYNCHRONIZATION: u32 = 38;
 }
 
 /// CUPTI 12.2, whose overheads carry a correlation.
 const VERSION_12_2: u32 = 20;
+
+/// CUPTI 12.8, which tells the records of one event apart.
+const VERSION_12_8: u32 = 26;
 
 /// `CUPTI_SYNCHRONIZATION_INVALID_VALUE` and the like: a stream or an event that there is none of.
 const NONE: u32 = u32::MAX;
@@ -48,6 +54,7 @@ const NONE: u32 = u32::MAX;
 /// Bytes of a record of a kind that must be there for it to be decoded; `None` for kinds that are not.
 pub(crate) const fn least_bytes(kind: u32) -> Option<usize> {
     Some(match kind {
+        kind::EVENT => 24,
         kind::CONCURRENT_KERNEL => 208,
         kind::MEMCPY | kind::MEMSET => 88,
         kind::PEER_COPY => 96,
@@ -66,6 +73,7 @@ pub(crate) enum Decoded {
     Api(Api),
     Overhead(Overhead),
     Sync(Sync),
+    Event(EventRecord),
 }
 
 /// A number at an offset. What lies behind the bytes reads as zero; [`least_bytes`] has been checked before.
@@ -99,6 +107,11 @@ fn graph(record: &[u8], node: usize, graph: usize) -> (Option<u64>, Option<u32>)
 /// The hardware channel, which is given only when its type behind it is.
 fn channel(record: &[u8], at: usize) -> Option<u32> {
     (u32_at(record, at + 4) != 0).then(|| u32_at(record, at))
+}
+
+/// Which record of an event is meant, in libraries that say so and where there is an event.
+fn event_sync(record: &[u8], at: usize, version: u32) -> Option<u64> {
+    (version >= VERSION_12_8).then(|| u64_at(record, at)).filter(|&id| id != u64::from(NONE) && id != u64::MAX)
 }
 
 /// Reads a record that has at least [`least_bytes`] of its kind.
@@ -220,8 +233,16 @@ pub(crate) fn decode(record: &[u8], version: u32) -> Option<Decoded> {
                 context: u32_at(record, 28),
                 stream: some(u32_at(record, 32)),
                 event: some(u32_at(record, 36)),
+                event_sync: event_sync(record, 40, version),
             })
         }
+        kind::EVENT => Decoded::Event(EventRecord {
+            event: u32_at(record, 16),
+            context: u32_at(record, 8),
+            stream: u32_at(record, 12),
+            correlation: u32_at(record, 4),
+            event_sync: event_sync(record, 48, version),
+        }),
         _ => return None,
     })
 }
