@@ -74,6 +74,17 @@ pub extern "C" fn cuptiActivityRegisterCallbacks(request: state::Request, comple
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuptiActivitySetAttribute(attribute: u32, size: *mut usize, value: *mut c_void) -> c_int {
+    // SAFETY: the caller's pointers are to a size and so many bytes.
+    let (size, value) = unsafe { (*size, *value.cast::<u8>()) };
+    if attribute != 5 || size != 1 {
+        return INVALID_PARAMETER;
+    }
+    STATE.lock().expects_zeros = value != 0;
+    SUCCESS
+}
+
+#[unsafe(no_mangle)]
 pub extern "C" fn cuptiActivityEnable(kind: u32) -> c_int {
     STATE.lock().kinds.insert(kind);
     SUCCESS

@@ -34,6 +34,8 @@ pub(crate) struct State {
     pub(crate) dropped: usize,
     /// Whether records stay unfinished until a forced flush.
     pub(crate) held: bool,
+    /// Whether the client has promised that buffers come empty.
+    pub(crate) expects_zeros: bool,
     /// Bytes that the next buffer is cut short by.
     pub(crate) cut: usize,
     filling: Option<Filling>,
@@ -49,6 +51,7 @@ pub(crate) static STATE: Shared = Shared(Mutex::new(State {
     system_threads: false,
     dropped: 0,
     held: false,
+    expects_zeros: false,
     cut: 0,
     filling: None,
 }));
@@ -120,6 +123,11 @@ pub(crate) fn append(record: &[u8]) {
             request(&raw mut address, &raw mut size, &raw mut most);
             assert!(address.addr().is_multiple_of(8), "buffers have to be aligned to eight bytes");
             let mut state = STATE.lock();
+            if state.expects_zeros && !address.is_null() {
+                // SAFETY: the client says that so many bytes are there, and initialised.
+                let bytes = unsafe { std::slice::from_raw_parts(address, size) };
+                assert!(bytes.iter().all(|&byte| byte == 0), "a buffer that was promised to be empty is not");
+            }
             if address.is_null() || size < record.len() {
                 state.dropped += 1;
                 return;

@@ -1,18 +1,21 @@
 //! The memory that CUPTI writes records into: handed out empty, taken back full, used again.
+//!
+//! Empty means zero throughout: otherwise CUPTI would clear a buffer itself, on whichever thread of the program happens to need one.
 
-use std::alloc::{Layout, alloc, dealloc};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Bytes of a buffer: some 20,000 kernels. Larger ones are handed over more rarely, but then the worker runs long at a time.
-pub(crate) const BUFFER_BYTES: usize = 4 << 20;
+/// Bytes of a buffer: some 10,000 kernels. Current CUPTIs ask for one for every thread that calls CUDA, so larger ones would cost programs with many
+/// threads much memory, and smaller ones are handed over often.
+pub(crate) const BUFFER_BYTES: usize = 2 << 20;
 
 /// Full buffers that may wait for the worker (256 MiB). Beyond that records are counted and dropped: the program's memory is not ours to fill.
-const MOST_WAITING: usize = 64;
+const MOST_WAITING: usize = 128;
 
 /// Empty buffers that are kept; more are given back.
-const MOST_FREE: usize = 8;
+const MOST_FREE: usize = 16;
 
 /// CUPTI asks for eight bytes; a page spares it from sharing lines with anything of the program's.
 const LAYOUT: Layout = match Layout::from_size_align(BUFFER_BYTES, 4096) {
@@ -30,7 +33,7 @@ impl Buffer {
     /// Takes memory from the system.
     pub(crate) fn new() -> Option<Self> {
         // SAFETY: the layout is not empty.
-        let address = unsafe { alloc(LAYOUT) };
+        let address = unsafe { alloc_zeroed(LAYOUT) };
         (!address.is_null()).then_some(Self(address))
     }
 
@@ -58,6 +61,12 @@ impl Buffer {
             // SAFETY: within the buffer.
             unsafe { self.0.add(page).write_volatile(0) };
         }
+    }
+
+    /// Makes it empty again.
+    fn clear(&self) {
+        // SAFETY: within the buffer, which has one owner.
+        unsafe { self.0.write_bytes(0, BUFFER_BYTES) };
     }
 
     /// Gives the memory back to the system.
@@ -127,12 +136,11 @@ impl Buffers {
 
     /// A buffer whose records have been read.
     pub(crate) fn recycle(&self, buffer: Buffer) {
-        let mut free = lock(&self.free);
-        if free.len() < MOST_FREE {
-            free.push(buffer);
+        if lock(&self.free).len() < MOST_FREE {
+            buffer.clear();
+            lock(&self.free).push(buffer);
             return;
         }
-        drop(free);
         // A buffer that was handed out before a fork is not in this process's count.
         let _ = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| Some(taken.saturating_sub(1)));
         buffer.release();
@@ -172,6 +180,8 @@ impl Reserve {
     pub(crate) fn give_back(&self, address: *mut u8) -> bool {
         let ours = std::ptr::eq(address, self.address());
         if ours {
+            // SAFETY: CUPTI has given it back, and nobody can take it before the next line.
+            unsafe { self.address().write_bytes(0, size_of::<[u64; 8192]>()) };
             self.used.store(false, Ordering::Release);
         }
         ours
@@ -189,11 +199,16 @@ mod tests {
         let first = buffers.empty().unwrap();
         assert_eq!(first.address() as usize % 8, 0);
         let address = first.address();
+        // SAFETY: within the buffer.
+        unsafe { first.address().write_bytes(0xa5, 24) };
         buffers.push(Full { buffer: first, valid: 24 });
         let full = buffers.pop().unwrap();
         assert_eq!((full.buffer.address(), full.valid), (address, 24));
         buffers.recycle(full.buffer);
-        assert_eq!(buffers.empty().unwrap().address(), address);
+        let again = buffers.empty().unwrap();
+        assert_eq!(again.address(), address);
+        // SAFETY: the buffer is ours and initialised.
+        assert!(unsafe { std::slice::from_raw_parts(again.address(), BUFFER_BYTES) }.iter().all(|&byte| byte == 0));
         assert_eq!(buffers.peak_bytes(), 2 * BUFFER_BYTES as u64);
     }
 

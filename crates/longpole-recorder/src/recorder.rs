@@ -412,12 +412,11 @@ extern "C" fn on_complete(_context: *mut c_void, _stream: u32, buffer: *mut u8, 
         let returned = unsafe { Buffer::from_address(buffer) };
         let Some(recorder) = recorder else { return returned.release() };
         let valid = valid.min(crate::buffers::BUFFER_BYTES);
-        if valid == 0 {
-            recorder.buffers.recycle(returned);
-        } else if recorder.buffers.is_full() {
+        if recorder.buffers.is_full() {
             recorder.lose(buffer, valid);
             recorder.buffers.recycle(returned);
         } else {
+            // Empty ones too: only the worker has time to make one ready again.
             recorder.buffers.push(Full { buffer: returned, valid });
             recorder.wake_worker();
         }

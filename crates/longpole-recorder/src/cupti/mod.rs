@@ -82,6 +82,7 @@ pub(crate) struct Cupti {
     set_thread_id_type: Option<unsafe extern "C" fn(u32) -> c_int>,
     subscribe: unsafe extern "C" fn(*mut *mut c_void, Callback, *mut c_void) -> c_int,
     enable_callback: unsafe extern "C" fn(u32, *mut c_void, u32, u32) -> c_int,
+    set_attribute: Option<unsafe extern "C" fn(u32, *mut usize, *mut c_void) -> c_int>,
     register: unsafe extern "C" fn(Request, Complete) -> c_int,
     enable: unsafe extern "C" fn(u32) -> c_int,
     disable: unsafe extern "C" fn(u32) -> c_int,
@@ -118,6 +119,7 @@ impl Cupti {
                 set_thread_id_type: library.function(c"cuptiSetThreadIdType"),
                 subscribe: library.function(c"cuptiSubscribe")?,
                 enable_callback: library.function(c"cuptiEnableCallback")?,
+                set_attribute: library.function(c"cuptiActivitySetAttribute"),
                 register: library.function(c"cuptiActivityRegisterCallbacks")?,
                 enable: library.function(c"cuptiActivityEnable")?,
                 disable: library.function(c"cuptiActivityDisable")?,
@@ -160,8 +162,14 @@ impl Cupti {
         unsafe { (self.enable_callback)(1, subscriber.0, domain, id) }
     }
 
-    /// Says where buffers come from and go to.
+    /// Says where buffers come from and go to, and that they come empty.
     pub(crate) fn register(&self, request: Request, complete: Complete) -> c_int {
+        const ZEROED_OUT_ACTIVITY_BUFFER: u32 = 5;
+        let (mut size, mut yes) = (1, 1u8);
+        if let Some(set) = self.set_attribute {
+            // SAFETY: the attribute is a byte, and so many bytes are here. A library that does not know it clears buffers itself.
+            unsafe { set(ZEROED_OUT_ACTIVITY_BUFFER, &raw mut size, (&raw mut yes).cast()) };
+        }
         // SAFETY: both live as long as the process.
         unsafe { (self.register)(request, complete) }
     }
