@@ -239,8 +239,6 @@ impl Module {
         call!(self.core2[1], fn(Domain, *const Attributes), wrong, &raw const registered);
         call!(self.core[2], fn(*const c_char), std::ptr::null());
         call!(self.core[1], fn(*const Attributes), std::ptr::null());
-        if let Some(destroy) = call!(self.core2[14], fn(Domain), domain) {
-            destroy
-        }
+        call!(self.core2[14], fn(Domain), domain);
     }
 }

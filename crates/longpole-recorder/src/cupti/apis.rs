@@ -1,7 +1,10 @@
 //! Which calls of the runtime and the driver are recorded.
 //!
 //! Recording all of them costs more than everything else together: a kernel of PyTorch's comes with some ten calls that ask for devices,
-//! errors and attributes. Only calls are wanted that give the device work, wait for it, or take long.
+//! errors and attributes. Only calls are wanted that give the device work, wait for it, or take long. And few of those, since switching a function on
+//! costs calls of others too: in one run on an H200, launches took 4 microseconds less when only functions that launch were on than
+//! with every function that launches, copies, sets, waits or allocates in any way (`docs/results/record-h200-overhead-2.txt`; as many records in both). So
+//! each is named here, without its rare relatives (arrays, symbols, boxes): what they do is recorded too, only the call is not.
 
 use super::{Cupti, DOMAIN_DRIVER, DOMAIN_RUNTIME};
 
@@ -11,59 +14,92 @@ const MOST_FUNCTIONS: u32 = 2048;
 /// Numbers without a name in a row, behind which there are no more functions.
 const LONGEST_GAP: u32 = 64;
 
-/// What a name begins with, behind `cuda` or `cu`.
+/// Names without version (`_v7000`, `_v2`); those with a star also for programs whose default stream is one of the thread (`_ptsz`, `_ptds`).
 const WANTED: &[&str] = &[
     // Work for the device.
-    "Launch",
-    "Memcpy",
-    "Memset",
-    "MemPrefetch",
-    "MemcpyBatch",
-    "GraphLaunch",
-    "GraphUpload",
-    "GraphInstantiate",
-    "GraphExecUpdate",
-    "StreamBeginCapture",
-    "StreamEndCapture",
+    "cudaLaunchKernel*",
+    "cudaLaunchKernelExC*",
+    "cudaLaunchCooperativeKernel*",
+    "cudaGraphLaunch*",
+    "cudaMemcpy*",
+    "cudaMemcpyAsync*",
+    "cudaMemcpy2DAsync",
+    "cudaMemcpyPeerAsync",
+    "cudaMemset*",
+    "cudaMemsetAsync*",
+    "cuLaunchKernel*",
+    "cuLaunchKernelEx*",
+    "cuLaunchCooperativeKernel*",
+    "cuGraphLaunch*",
+    "cuMemcpyHtoD",
+    "cuMemcpyDtoH",
+    "cuMemcpyHtoDAsync*",
+    "cuMemcpyDtoHAsync*",
+    "cuMemcpyDtoDAsync*",
+    "cuMemcpyAsync",
+    "cuMemcpyPeerAsync",
+    "cuMemsetD8Async",
+    "cuMemsetD32Async",
+    // Graphs are made.
+    "cudaStreamBeginCapture",
+    "cudaStreamEndCapture",
+    "cudaGraphInstantiate",
+    "cudaGraphInstantiateWithFlags",
+    "cudaGraphExecUpdate",
+    "cuGraphInstantiateWithFlags",
+    "cuGraphInstantiateWithParams",
     // Waiting.
-    "DeviceSynchronize",
-    "ThreadSynchronize",
-    "CtxSynchronize",
-    "StreamSynchronize",
-    "EventSynchronize",
-    "StreamWaitEvent",
+    "cudaDeviceSynchronize",
+    "cudaStreamSynchronize*",
+    "cudaEventSynchronize",
+    "cudaStreamWaitEvent",
+    "cuCtxSynchronize",
+    "cuStreamSynchronize*",
+    "cuEventSynchronize",
+    "cuStreamWaitEvent",
     // Memory.
-    "Malloc",
-    "Free",
-    "HostAlloc",
-    "HostRegister",
-    "HostUnregister",
-    "MemAlloc",
-    "MemFree",
-    "MemHostAlloc",
-    "MemHostRegister",
-    "MemHostUnregister",
-    "MemCreate",
-    "MemRelease",
-    "MemMap",
-    "MemUnmap",
-    "MemPoolTrimTo",
-    "MemSetAccess",
+    "cudaMalloc",
+    "cudaFree",
+    "cudaMallocAsync",
+    "cudaFreeAsync",
+    "cudaMallocHost",
+    "cudaHostAlloc",
+    "cudaFreeHost",
+    "cuMemAlloc",
+    "cuMemFree",
+    "cuMemAllocAsync",
+    "cuMemFreeAsync",
+    "cuMemCreate",
+    "cuMemHostAlloc",
     // Code.
-    "ModuleLoad",
-    "ModuleUnload",
-    "LibraryLoad",
-    "LibraryUnload",
-    "LinkComplete",
+    "cuModuleLoadData",
+    "cuModuleLoadDataEx",
+    "cuLibraryLoadData",
     // The marks of a range.
-    "ProfilerStart",
-    "ProfilerStop",
+    "cudaProfilerStart",
+    "cudaProfilerStop",
+    "cuProfilerStart",
+    "cuProfilerStop",
 ];
 
 /// Whether a call is recorded when not all of them are.
 pub(crate) fn is_wanted(name: &[u8]) -> bool {
-    let Some(rest) = name.strip_prefix(b"cuda").or_else(|| name.strip_prefix(b"cu")) else { return false };
-    WANTED.iter().any(|wanted| rest.starts_with(wanted.as_bytes()))
+    let mut name = name;
+    let mut of_thread = false;
+    // In either order: `cudaMemcpy_ptds_v7000`, `cuMemcpyHtoDAsync_v2_ptsz`.
+    while let Some(at) = name.iter().rposition(|&byte| byte == b'_') {
+        let (front, suffix) = name.split_at(at);
+        match suffix {
+            b"_ptsz" | b"_ptds" => of_thread = true,
+            [b'_', b'v', version @ ..] if !version.is_empty() && version.iter().all(u8::is_ascii_digit) => {}
+            _ => return false,
+        }
+        name = front;
+    }
+    WANTED.iter().any(|wanted| match wanted.strip_suffix('*') {
+        Some(wanted) => wanted.as_bytes() == name,
+        None => wanted.as_bytes() == name && !of_thread,
+    })
 }
 
 /// The calls that are recorded, of both domains.
@@ -128,18 +164,22 @@ mod tests {
     fn calls_that_give_work_wait_or_take_long_are_wanted() {
         for name in [
             "cudaLaunchKernel_v7000",
+            "cudaLaunchKernel_ptsz_v7000",
             "cudaLaunchKernelExC_v11060",
             "cuLaunchKernelEx",
+            "cuLaunchKernelEx_ptsz",
             "cudaGraphLaunch_v10000",
+            "cudaMemcpy_ptds_v7000",
             "cuMemcpyHtoDAsync_v2",
+            "cuMemcpyHtoDAsync_v2_ptsz",
             "cudaMemsetAsync_v3020",
             "cudaDeviceSynchronize_v3020",
             "cudaStreamWaitEvent_v3020",
             "cudaMalloc_v3020",
             "cudaFreeAsync_v11020",
             "cuMemCreate",
+            "cuMemAlloc_v2",
             "cuModuleLoadData",
-            "cudaLibraryLoadData_v12080",
             "cudaProfilerStart_v4000",
         ] {
             assert!(is_wanted(name.as_bytes()), "{name}");
@@ -150,10 +190,14 @@ mod tests {
             "cudaStreamIsCapturing_v10000",
             "cudaEventQuery_v3020",
             "cudaEventRecord_v3020",
+            "cudaMemcpyToArray_v3020",
+            "cudaEventSynchronize_ptsz_v7000",
+            "cudaMalloc_x",
+            "cudaMalloc_v",
             "cuCtxGetCurrent",
             "cuPointerGetAttribute",
             "cuGraphAddKernelNode",
-            "malloc",
+            "_v2",
             "",
         ] {
             assert!(!is_wanted(name.as_bytes()), "{name}");
