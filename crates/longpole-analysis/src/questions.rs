@@ -181,7 +181,7 @@ fn host_and_gpu(facts: &Facts<'_, '_>) -> Answer {
     if facts.tables.totals.host_ops == 0 && facts.tables.ranges.is_empty() {
         let text = match facts.trace().recorder {
             Recorder::Torch => "cannot be known: no operators and no ranges were recorded (ProfilerActivity.CPU records them)",
-            Recorder::NsightSystems => "cannot be known: no ranges were recorded (NVTX ranges, or emit_nvtx of PyTorch, would tell)",
+            Recorder::NsightSystems | Recorder::Longpole => "cannot be known: no ranges were recorded (NVTX ranges, or emit_nvtx of PyTorch, would tell)",
         };
         return Answer::new(UNKNOWN, text);
     }

@@ -1,13 +1,15 @@
 //! The registry of formats: how each is recognised and read, one line each.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use longpole_trace::TraceBuilder;
 
-use crate::kineto::{self, FileFacts, FileSource, StreamSource};
-use crate::nsys;
+use crate::kineto::{self, Counting, FileFacts, FileSource, StreamSource};
+use crate::{nsys, recording};
 
 /// What a format's reader is given.
 pub(crate) enum Source<'r> {
@@ -43,6 +45,7 @@ pub(crate) struct Reading {
 pub(crate) const FORMATS: &[Format] = &[
     Format { name: "kineto", sniff: looks_like_json, read: read_kineto },
     Format { name: "nsys", sniff: nsys::looks_like_sqlite, read: read_nsys },
+    Format { name: "longpole", sniff: recording::looks_like_recording, read: read_recording },
 ];
 
 /// A JSON document begins with a bracket, after white space and perhaps a byte order mark.
@@ -85,5 +88,22 @@ fn read_nsys(
     match source {
         Source::File(_, path) => nsys::read(path, reading, builder, rank, report),
         Source::Stream(input, consumed) => nsys::read_stream(input, consumed, reading, builder, rank, report),
+    }
+}
+
+fn read_recording(
+    source: Source<'_>,
+    reading: Reading,
+    builder: &mut TraceBuilder,
+    rank: u32,
+    report: Report<'_>,
+) -> io::Result<Vec<FileFacts>> {
+    match source {
+        Source::File(_, path) => {
+            let consumed = Arc::new(AtomicU64::new(0));
+            let mut counted = Counting { inner: File::open(path)?, count: Arc::clone(&consumed) };
+            recording::read(&mut counted, &consumed, reading, builder, rank, report)
+        }
+        Source::Stream(input, consumed) => recording::read(input, consumed, reading, builder, rank, report),
     }
 }

@@ -78,7 +78,7 @@ impl Default for ImportOptions<'_> {
 pub struct SourceInfo {
     /// The input, as the user named it.
     pub path: String,
-    /// Its format: `kineto` or `nsys`.
+    /// Its format: `kineto`, `nsys` or `longpole`.
     pub format: &'static str,
     /// Bytes of content, after decompression.
     pub bytes: u64,
@@ -96,8 +96,8 @@ pub struct Imported {
 }
 
 /// What every message about an unusable input says was expected.
-const EXPECTED: &str =
-    "a PyTorch (Kineto) Chrome trace, i.e. JSON with `traceEvents`, plain, .gz, .zst or .tar.gz, or an Nsight Systems export (.sqlite)";
+const EXPECTED: &str = "a PyTorch (Kineto) Chrome trace, i.e. JSON with `traceEvents`, plain, .gz, .zst or .tar.gz, an Nsight Systems export (.sqlite), or a \
+     recording (.longpole)";
 pub(crate) const HINT: &str = "export one with `prof.export_chrome_trace(\"trace.json.gz\")`";
 
 /// Reads an input.
@@ -172,7 +172,7 @@ impl<'p> Importer<'p> {
         let bytes: u64 = files.iter().filter_map(|f| f.metadata().ok()).map(|m| m.len()).sum();
         self.total = Some(self.done_before + bytes).max(self.total);
         if files.is_empty() {
-            self.found = Some(("a directory with no .json, .json.gz, .json.zst or .sqlite file".to_owned(), HINT));
+            self.found = Some(("a directory with no .json, .json.gz, .json.zst, .sqlite or .longpole file".to_owned(), HINT));
         }
         for file in files {
             let label = file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -273,7 +273,11 @@ impl<'p> Importer<'p> {
             }
         }
         if members == 0 {
-            let found = if entries == 0 { "an empty archive" } else { "an archive with no .json, .json.gz, .json.zst or .sqlite member" };
+            let found = if entries == 0 {
+                "an empty archive"
+            } else {
+                "an archive with no .json, .json.gz, .json.zst, .sqlite or .longpole member"
+            };
             self.found = Some((found.to_owned(), HINT));
         }
         Ok(())
@@ -348,7 +352,12 @@ impl<'p> Importer<'p> {
         // What a cut file has none of may have stood behind the cut: device events come last.
         let is_cut = problems.get(ProblemCode::Truncated).is_some();
         let is_nsys = self.format == "nsys";
-        trace.recorder = if is_nsys { Recorder::NsightSystems } else { Recorder::Torch };
+        trace.recorder = match self.format {
+            "nsys" => Recorder::NsightSystems,
+            "longpole" => Recorder::Longpole,
+            _ => Recorder::Torch,
+        };
+        let is_own = trace.recorder == Recorder::Longpole;
         if trace.host_ops.is_empty() && !is_cut {
             problems.add(ProblemCode::NoOperators, None, || None);
             if is_nsys {
@@ -356,11 +365,18 @@ impl<'p> Importer<'p> {
                     "Nsight Systems sees no operators: run PyTorch under `torch.autograd.profiler.emit_nvtx()`, or go by NVTX ranges";
                 problems.note_hint(ProblemCode::NoOperators, hint);
             }
+            if is_own {
+                let hint = "the recorder sees no operators: run PyTorch under `torch.autograd.profiler.emit_nvtx()`, or go by NVTX ranges";
+                problems.note_hint(ProblemCode::NoOperators, hint);
+            }
         }
         if trace.activities.is_empty() && !is_cut {
             problems.add(ProblemCode::NoDeviceActivity, None, || None);
             if is_nsys {
                 problems.note_hint(ProblemCode::NoDeviceActivity, "record with `nsys profile --trace=cuda,nvtx`");
+            }
+            if is_own {
+                problems.note_hint(ProblemCode::NoDeviceActivity, "see that the program used the GPU while it was recorded");
             }
         }
         Ok(Imported { trace, problems, source: SourceInfo { path: self.label, format: self.format, bytes } })

@@ -15,6 +15,8 @@ mod kineto;
 mod neighbours;
 mod nsys;
 mod rank_files;
+mod recording;
 
 pub use error::ImportError;
 pub use input::{ImportOptions, Imported, Input, Progress, SourceInfo, import, import_bytes};
+pub use recording::explain_refusal;

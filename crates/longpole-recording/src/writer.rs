@@ -194,6 +194,11 @@ impl<W: Sink> Writer<W> {
         self.error.take()
     }
 
+    /// What was written to, without what was not flushed.
+    pub fn into_inner(self) -> W {
+        self.out
+    }
+
     /// Bytes written.
     pub fn bytes_written(&self) -> u64 {
         self.written

@@ -6,7 +6,8 @@ use std::rc::Rc;
 
 use longpole_recording::{
     Api, Clock, Context, Cost, Device, Dropped, End, EventRecord, Family, FaultKind, GraphNode, Header, Kernel, Memcpy, Memset, Nvtx,
-    Overhead, PeerCopy, Process, RangeState, Record, Recording, Refused, Sink, StringId, Sync, Thread, Writer, is_recording, read,
+    Overhead, PeerCopy, Process, RangeState, Record, Recording, Refused, Sink, StringId, Sync, Thread, Writer, copy_whole_frames,
+    is_recording, read,
 };
 use proptest::prelude::*;
 
@@ -258,6 +259,29 @@ fn recordings_one_behind_the_other_are_several_even_after_a_torn_one() {
         assert!(read(&both[recordings[0].place.clone()]).0[0].faults.is_empty());
     }
     assert!(is_recording(&bytes) && !is_recording(b"LPREC") && !is_recording(b"{"));
+}
+
+#[test]
+fn copies_end_with_a_whole_frame() {
+    let bytes = sample();
+    let ends = frame_ends(&bytes);
+    for cut in (0..bytes.len()).step_by(7).chain([bytes.len()]) {
+        let mut out = Vec::new();
+        let copied = copy_whole_frames(&bytes[..cut], &mut out).unwrap();
+        let edge = ends.iter().rev().find(|&&end| end <= cut).copied().unwrap_or(0);
+        assert_eq!((out.len(), copied.bytes, copied.torn_bytes), (edge, edge as u64, (cut - edge) as u64));
+        assert_eq!(out, bytes[..edge]);
+        let found = read(&out).0;
+        assert_eq!(copied.header, found.first().map(|recording| recording.header));
+        for family in Family::ALL {
+            assert_eq!(copied.count(*family), found.first().map_or(0, |recording| recording.count(*family)));
+        }
+    }
+    // Damage is for the reader to find.
+    let damaged = [&bytes[..100], b"???", &bytes[100..]].concat();
+    let mut out = Vec::new();
+    copy_whole_frames(&damaged[..], &mut out).unwrap();
+    assert_eq!(read_all(&out), read_all(&damaged));
 }
 
 #[test]

@@ -138,4 +138,6 @@ pub enum Recorder {
     Torch,
     /// Nsight Systems, which sees no operators but those that announce themselves as ranges.
     NsightSystems,
+    /// longpole's own recorder, which sees as much as Nsight Systems.
+    Longpole,
 }

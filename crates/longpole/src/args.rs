@@ -1,6 +1,7 @@
 //! Commands and flags.
 
 mod ncu;
+mod record;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use longpole_trace::Ns;
 use regex::Regex;
 
 pub(crate) use ncu::NcuArgs;
+pub(crate) use record::RecordArgs;
 
 use crate::time_window;
 
@@ -22,7 +24,7 @@ use crate::time_window;
     about = "Why is this GPU run slower than it should be? Triage for PyTorch and CUDA profiles.",
     arg_required_else_help = true,
     subcommand_required = true,
-    after_help = "`longpole FILE` is `longpole triage FILE`. A FILE is a trace (.json, .json.gz, .json.zst, .tar.gz), a directory of \
+    after_help = "`longpole FILE` is `longpole triage FILE`. A FILE is a trace (.json, .json.gz, .json.zst, .tar.gz, .longpole), a directory of \
 rank files, or - for standard input; write ./ops for a file named like a command.
 
 Examples:
@@ -31,9 +33,11 @@ Examples:
   longpole ops trace.json.gz --range decode_step   operators inside a named range
   longpole kernels trace.json.gz --json            whole kernel table for a script
   longpole explain host_bound                      what a suspect means and what fixes it
+  longpole record -- python serve.py               record any CUDA program
   longpole doctor                                  what can be profiled on this machine
 
-Exit codes: 0 fine, 1 a check failed (check, diff --gate, doctor --strict), 2 usage, 3 input unreadable (or partial, under --strict)."
+Exit codes: 0 fine, 1 a check failed (check, diff --gate, doctor --strict), 2 usage, 3 input unreadable (or partial, under --strict);
+`record` returns the status of its program."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -221,6 +225,20 @@ Examples:
   longpole ncu report.ncu-rep --metrics 'dram__bytes.*sum$' --csv"
     )]
     Ncu(NcuArgs),
+    /// Run any CUDA program and record it: kernels, copies, calls, NVTX ranges; ends with the triage
+    #[command(
+        after_help = "The program is not changed: the driver loads the recorder (liblongpole_recorder.so) into it and into its children. It keeps its
+streams, signals and exit status (128 + N when signal N killed it); the triage goes to standard error, the recording to a
+file that every command reads. docs/record.md says what is recorded and what it costs.
+
+Examples:
+  longpole record -- python serve.py
+  longpole record --range nvtx:decode_step -o decode.longpole -- ./engine --model qwen3
+  longpole record --delay 20 --duration 5 -- vllm serve Qwen/Qwen3-0.6B
+  longpole record --range profiler -- python train.py
+  longpole steps decode.longpole"
+    )]
+    Record(RecordArgs),
     /// What can be profiled on this machine, what stands in the way, and the exact fix
     #[command(
         after_help = "It looks and tells, and changes nothing. Without a GPU it says so. Exit code 0 whatever is found; with --strict 1 when a check fails.
@@ -263,7 +281,7 @@ impl Command {
             Self::Diff(args) => Some(&args.common),
             Self::Check(args) => Some(&args.common),
             Self::Slice(args) => Some(&args.common),
-            Self::Ncu(_) | Self::Doctor(_) | Self::Explain(_) | Self::Completions { .. } => None,
+            Self::Ncu(_) | Self::Record(_) | Self::Doctor(_) | Self::Explain(_) | Self::Completions { .. } => None,
         }
     }
 
@@ -271,6 +289,7 @@ impl Command {
     pub(crate) fn shows_secrets(&self) -> bool {
         match self {
             Self::Ncu(args) => args.no_redact,
+            Self::Record(args) => args.no_redact,
             command => command.common().is_some_and(|common| common.no_redact),
         }
     }

@@ -1,4 +1,4 @@
-//! What is known of standard output.
+//! What is known of standard output, and of standard error where a report goes there.
 
 use std::io::{self, IsTerminal as _};
 
@@ -12,8 +12,12 @@ const DEFAULT_WIDTH: usize = 120;
 const MIN_WIDTH: usize = 40;
 
 fn columns() -> usize {
+    columns_of(|| terminal_size::terminal_size_of(io::stdout()))
+}
+
+fn columns_of(size: impl Fn() -> Option<(terminal_size::Width, terminal_size::Height)>) -> usize {
     let said = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-    let measured = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+    let measured = || size().map(|(width, _)| usize::from(width.0));
     said.or_else(measured).unwrap_or(DEFAULT_WIDTH).max(MIN_WIDTH)
 }
 
@@ -22,16 +26,31 @@ fn is_set(name: &str) -> bool {
 }
 
 fn color(when: ColorWhen) -> bool {
+    color_of(when, io::stdout().is_terminal())
+}
+
+fn color_of(when: ColorWhen, is_terminal: bool) -> bool {
     match when {
         ColorWhen::Always => true,
         ColorWhen::Never => false,
-        ColorWhen::Auto => io::stdout().is_terminal() && !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|t| t != "dumb"),
+        ColorWhen::Auto => is_terminal && !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|t| t != "dumb"),
     }
 }
 
 /// How text is laid out on standard output.
 pub(crate) fn text_options(common: &Common) -> TextOptions {
     TextOptions { width: columns(), color: color(common.color), full_names: common.full_names, wrap: io::stdout().is_terminal() }
+}
+
+/// The same on standard error.
+pub(crate) fn error_options(common: &Common) -> TextOptions {
+    let is_terminal = io::stderr().is_terminal();
+    TextOptions {
+        width: columns_of(|| terminal_size::terminal_size_of(io::stderr())),
+        color: color_of(common.color, is_terminal),
+        full_names: common.full_names,
+        wrap: is_terminal,
+    }
 }
 
 /// The same for a report.

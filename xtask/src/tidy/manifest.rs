@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("longpole-trace", &[]),
     ("longpole-recording", &[]),
+    ("longpole-recording", &[]),
     ("longpole-ncu", &[]),
     ("longpole-doctor", &[]),
     ("longpole-stats", &[]),
@@ -22,6 +23,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "longpole-trace",
             "longpole-ingest",
             "longpole-analysis",
+            "longpole-recording",
             "longpole-ncu",
             "longpole-doctor",
             "longpole-stats",
@@ -33,7 +35,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ),
     // The chores work on files and on the built program, so that they keep working while the crates are taken apart.
     ("xtask", &[]),
-    ("longpole-fuzz", &["longpole-trace", "longpole-ingest", "longpole-analysis", "longpole-ncu"]),
+    ("longpole-fuzz", &["longpole-trace", "longpole-ingest", "longpole-analysis", "longpole-ncu", "longpole-recording"]),
 ];
 
 /// The little of a manifest that the rules need: its sections with their keys and the rest of each line.

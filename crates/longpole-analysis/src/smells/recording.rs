@@ -258,7 +258,7 @@ fn record_cpu(facts: &Facts<'_, '_>) -> Option<Found> {
         ),
         match facts.trace().recorder {
             Recorder::Torch => "record operators too (ProfilerActivity.CPU), then read who owns that kernel",
-            Recorder::NsightSystems => {
+            Recorder::NsightSystems | Recorder::Longpole => {
                 "let PyTorch announce its operators (torch.autograd.profiler.emit_nvtx), then read who owns that kernel"
             }
         },

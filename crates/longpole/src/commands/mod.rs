@@ -12,6 +12,7 @@ mod ncu;
 mod ops;
 mod ranges;
 mod ranks;
+mod record;
 mod roofline;
 mod slice;
 mod steps;
@@ -44,6 +45,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Diff(args) => diff::run(args),
         Command::Slice(args) => slice::run(args),
         Command::Ncu(args) => ncu::run(args),
+        Command::Record(args) => record::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Explain(args) => explain::run(args),
         Command::Completions { shell } => completions(*shell),

@@ -5,6 +5,7 @@
 
 mod check;
 mod contract;
+mod converted;
 mod diff;
 mod docs;
 mod doctor;
@@ -17,6 +18,7 @@ mod nsys;
 mod nvdisasm;
 mod parity;
 mod readme;
+mod record;
 mod redaction;
 #[path = "../../../longpole-report/tests/report/schema.rs"]
 mod schema;
