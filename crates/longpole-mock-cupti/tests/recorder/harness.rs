@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::OnceLock;
 
+use longpole_recorder::{DIRECTORY, LIBCUPTI, VARIABLES};
 use longpole_recording::{Api, Dropped, End, Family, Kernel, Nvtx, Process, RangeState, Record, Recording, Refused, StringId, read};
 use tempfile::TempDir;
 
@@ -53,15 +54,15 @@ impl Run {
         let mut words = runner.split_whitespace().chain([program]);
         let mut command = Command::new(words.next().unwrap());
         command.args(words).args(steps.split_whitespace());
-        command
-            .env("LONGPOLE_RECORD_DIR", folder.path().join("out"))
-            .env("CUDA_INJECTION64_PATH", recorder())
-            .env("NVTX_INJECTION64_PATH", recorder())
-            .env("LONGPOLE_LIBCUPTI", libraries.join("libcupti.so.13"))
-            .env("MOCK_LIBCUPTI", libraries.join("libcupti.so.13"));
-        for inherited in ["LONGPOLE_RECORD_API", "LONGPOLE_RECORD_RANGE", "RANK", "WORLD_SIZE", "LD_LIBRARY_PATH"] {
+        for inherited in VARIABLES.into_iter().chain(["RANK", "WORLD_SIZE", "LD_LIBRARY_PATH"]) {
             command.env_remove(inherited);
         }
+        command
+            .env(DIRECTORY, folder.path().join("out"))
+            .env(LIBCUPTI, libraries.join("libcupti.so.13"))
+            .env("CUDA_INJECTION64_PATH", recorder())
+            .env("NVTX_INJECTION64_PATH", recorder())
+            .env("MOCK_LIBCUPTI", libraries.join("libcupti.so.13"));
         Self { folder, command }
     }
 
