@@ -13,7 +13,8 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     let version = Command::new("valgrind").arg("--version").output().context("valgrind is not installed")?;
     println!("{}", String::from_utf8_lossy(&version.stdout).trim());
     let status = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-        .args(["test", "--locked", "-p", "longpole-mock-cupti", "--test", "recorder"])
+        // Of the whole workspace, so that features are the same as in its other tests and nothing is compiled twice.
+        .args(["test", "--locked", "--workspace", "--test", "recorder"])
         .current_dir(root)
         .env("LONGPOLE_TEST_RUNNER", RUNNER)
         .status()

@@ -35,6 +35,7 @@ mod device;
 mod events;
 mod gate;
 mod nvtx;
+mod output;
 mod queue;
 mod recorder;
 mod settings;

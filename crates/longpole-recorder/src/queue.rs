@@ -212,7 +212,8 @@ impl Queue {
         let count = batch.events.len();
         let wake = count == WAKE_EVENTS || batch.text.len() >= WAKE_TEXT_BYTES && (count as u64).is_multiple_of(SAMPLED);
         drop(batch);
-        if count as u64 % SAMPLED == 1 {
+        // Not the first of a batch, which may have to find memory for the others.
+        if count as u64 % SAMPLED == 3 {
             // Stepping back is what a wall clock may do; then the sample is lost.
             self.sampled_ns.fetch_add(sys::realtime_ns().saturating_sub(event.time), Ordering::Relaxed);
             self.sampled.fetch_add(1, Ordering::Relaxed);

@@ -4,7 +4,6 @@
 //! (`_exit`), loses a second at most.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,6 +18,7 @@ use longpole_recording::{Api, Clock, Context, Cost, Dropped, End, Family, Header
 use crate::cupti::records::{Decoded, decode, kind_of, least_bytes};
 use crate::cupti::{self, DOMAIN_DRIVER, DOMAIN_RUNTIME, FLUSH_FORCED, find};
 use crate::events;
+use crate::output::Output;
 use crate::queue::Batch;
 use crate::recorder::{Attached, Recorder, Refusal, Stop};
 use crate::{device, sys};
@@ -68,7 +68,7 @@ pub(crate) fn run(recorder: &'static Recorder) {
 pub(crate) struct Worker {
     pub(crate) recorder: &'static Recorder,
     /// `None` when no file could be made: then everything is taken and forgotten.
-    pub(crate) writer: Option<Writer<File>>,
+    pub(crate) writer: Option<Writer<Output>>,
     batch: Batch,
     described: bool,
     attached_written: bool,
@@ -421,12 +421,12 @@ impl Worker {
 }
 
 /// Makes the file. The first name that is free: a program that replaces itself keeps its number.
-fn create(recorder: &Recorder) -> Option<Writer<File>> {
+fn create(recorder: &Recorder) -> Option<Writer<Output>> {
     let header = Header { pid: recorder.pid, started_at_ns: sys::realtime_ns() };
     for number in 1..=MOST_FILES {
         let name = if number == 1 { format!("{}.lprec", recorder.pid) } else { format!("{}-{number}.lprec", recorder.pid) };
-        match Writer::create(&recorder.settings.directory.join(name), header) {
-            Ok(writer) => return Some(writer),
+        match Output::create(&recorder.settings.directory.join(name)) {
+            Ok(output) => return Writer::new(output, header).ok(),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(_) => return None,
         }

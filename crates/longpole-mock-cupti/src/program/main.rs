@@ -97,6 +97,8 @@ impl Program {
             "every-nvtx-call" => self.modules[0].every_call(),
             "nvtx-flood" => (0..number(rest)).for_each(|_: u32| self.modules[0].mark("flood")),
             "sleep" => thread::sleep(Duration::from_millis(number(rest))),
+            "take-descriptors" => take_descriptors(rest),
+            "check-descriptors" => check_descriptors(),
             "check-errno" => self.check_errno(),
             "check-signals" => check_signals(),
             "exit" => exit(number(rest)),
@@ -160,6 +162,29 @@ impl Program {
         if *errno != 4242 {
             fail(&format!("errno is {errno}"));
         }
+    }
+}
+
+/// Closes every descriptor, as daemons do, and opens a file of its own in place of each.
+fn take_descriptors(path: &str) {
+    let path = CString::new(path).unwrap_or_default();
+    for descriptor in 3..64 {
+        // SAFETY: closing what is not open is an error and nothing else.
+        unsafe { libc::close(descriptor) };
+    }
+    for _ in 3..64 {
+        // SAFETY: the path ends in a zero.
+        if unsafe { libc::open(path.as_ptr(), libc::O_CREAT | libc::O_RDWR, 0o600) } < 3 {
+            fail("a file of our own cannot be opened");
+        }
+    }
+}
+
+/// Every descriptor is still open.
+fn check_descriptors() {
+    // SAFETY: asks only.
+    if (3..64).any(|descriptor| unsafe { libc::fcntl(descriptor, libc::F_GETFD) } < 0) {
+        fail("a descriptor of ours was closed");
     }
 }
 

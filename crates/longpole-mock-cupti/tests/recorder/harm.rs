@@ -114,3 +114,19 @@ fn errno_signals_and_status_are_the_programs() {
     assert_eq!(outcome.status.code(), Some(42));
     assert_eq!(outcome.recordings()[0].end().status, Some(42));
 }
+
+/// A daemon closes all descriptors, and files of its own get their numbers.
+#[test]
+fn descriptors_are_the_programs() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let own = folder.path().join("own");
+    let outcome = Run::new(&format!(
+        "cuda launch:3 sleep:1200 take-descriptors:{} launch:500 sleep:1200 check-descriptors launch:500 exit:7",
+        own.display()
+    ))
+    .go();
+    assert_eq!(outcome.status.code(), Some(7));
+    assert_eq!(fs::read(own).unwrap(), b"");
+    let got = outcome.recordings().remove(0);
+    assert_eq!((got.kernels()["decode_kernel"], got.has_end, got.faults), (3, false, 0));
+}
