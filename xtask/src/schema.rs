@@ -1,7 +1,8 @@
 //! `schema`: what the built program prints as JSON, held against the schemas in `docs/schema`.
 //!
 //! A document names its schema in its first key, and a schema names the document in `properties.schema.const`; that is how the two find
-//! each other. A schema that no command line below makes use of is an error, so a new command brings its line with it.
+//! each other. A schema that no command line below makes use of is an error, so a new command brings its line with it. Schemas called
+//! `suite-...` describe what suites of benchmarks print: that they are sound is checked here, what suites print by tests of `longpole-bench`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,8 +12,17 @@ use anyhow::{Context, Result, bail, ensure};
 use jsonschema::Validator;
 use serde_json::Value;
 
+/// Documents that no command prints: files that are kept, and what suites of benchmarks print. Tests of their crates check them.
+const NOT_PRINTED: [&str; 1] = ["longpole.bench.results/1"];
+
 /// Command lines that read no trace. `--json` is added at the end.
-const COMMANDS_ALONE: [&[&str]; 4] = [
+const COMMANDS_ALONE: [&[&str]; 10] = [
+    &["formats"],
+    &["bench", "list", "--suite", "corpus/bench/suite.sh"],
+    &["bench", "run", "--suite", "corpus/bench/suite.sh", "--no-save"],
+    &["bench", "run", "--suite", "corpus/bench/suite.sh", "--no-save", "--compare", "corpus/bench/before.json"],
+    &["bench", "compare", "corpus/bench/before.json", "corpus/bench/after.json"],
+    &["bench", "peaks", "--suite", "corpus/bench/suite.sh", "-o", "/dev/null"],
     &["explain"],
     &["explain", "host_bound"],
     &["doctor"],
@@ -27,6 +37,18 @@ const COMMANDS_ON_REPORTS: [&[&str]; 6] = [
     &["ncu", "corpus/ncu/gemv_after.ncu-repz", "--metrics", "dram|opcode"],
     &["ncu", "corpus/ncu/gemv_after.ncu-repz", "--compare", "corpus/ncu/gemv_before.ncu-repz"],
     &["ncu", "corpus/ncu/kern_basic.ncu-rep", "--compare", "corpus/ncu/gemv_before.ncu-repz"],
+];
+
+/// Command lines on profiles that hold sums alone, from the root of the repository. `--json` is added at the end.
+const COMMANDS_ON_SUMS: [&[&str]; 8] = [
+    &["triage", "corpus/other/proton_scopes.hatchet"],
+    &["kernels", "corpus/other/proton_scopes.hatchet"],
+    &["families", "corpus/other/proton_scopes.hatchet"],
+    &["ranges", "corpus/other/proton_scopes.hatchet"],
+    &["triage", "corpus/other/proton_cycles.hatchet"],
+    &["triage", "corpus/other/tensorrt_layers.json"],
+    &["kernels", "corpus/other/tensorrt_layers.json"],
+    &["diff", "corpus/other/proton_scopes.hatchet", "corpus/other/proton_scopes.hatchet"],
 ];
 
 /// Command lines whose output is checked on every trace. The trace and `--json --quiet` are added at the end.
@@ -64,6 +86,7 @@ fn shared(root: &Path) -> PathBuf {
 
 pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let schemas = load(&root.join("docs/schema"))?;
+    let of_suites = load_of_suites(&root.join("docs/schema"))?;
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
         None => crate::bench::build(root).context("longpole could not be built")?,
@@ -80,7 +103,7 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
     let mut seen = BTreeSet::new();
     let mut documents = 0;
     let of_traces = traces.iter().flat_map(|trace| COMMANDS.map(|command| (command, Some(trace.as_path()))));
-    let alone = COMMANDS_ALONE.into_iter().chain(COMMANDS_ON_REPORTS).map(|command| (command, None));
+    let alone = COMMANDS_ALONE.into_iter().chain(COMMANDS_ON_REPORTS).chain(COMMANDS_ON_SUMS).map(|command| (command, None));
     for (command, trace) in of_traces.chain(alone) {
         let name = format!("longpole {} {}", command.join(" "), trace.unwrap_or(Path::new("")).display());
         match output(root, &binary, command, trace).and_then(|document| check(&schemas, &document)) {
@@ -92,12 +115,19 @@ pub(crate) fn run(root: &Path, options: &Options) -> Result<()> {
             Err(error) => complaints.push(format!("{name}: {error:#}")),
         }
     }
-    complaints.extend(schemas.keys().filter(|name| !seen.contains(*name)).map(|name| format!("no document of {name} was checked")));
+    let is_printed = |name: &&String| !NOT_PRINTED.contains(&name.as_str());
+    complaints.extend(
+        schemas.keys().filter(is_printed).filter(|name| !seen.contains(*name)).map(|name| format!("no document of {name} was checked")),
+    );
     for complaint in &complaints {
         eprintln!("{complaint}");
     }
     ensure!(complaints.is_empty(), "{} faults in {documents} documents", complaints.len());
-    println!("{documents} documents of {} traces follow their {} schemas", traces.len(), schemas.len());
+    println!(
+        "{documents} documents of {} traces follow their {} schemas; {of_suites} more of suites are sound",
+        traces.len(),
+        schemas.len()
+    );
     Ok(())
 }
 
@@ -124,6 +154,9 @@ fn load(directory: &Path) -> Result<BTreeMap<String, Validator>> {
         if path.extension().is_none_or(|extension| extension != "json") {
             continue;
         }
+        if is_of_suites(&path) {
+            continue;
+        }
         let read = || -> Result<(String, Validator)> { compile(&serde_json::from_slice(&std::fs::read(&path)?)?) };
         let (name, validator) = read().with_context(|| format!("{} is no usable schema", path.display()))?;
         if schemas.insert(name.clone(), validator).is_some() {
@@ -132,6 +165,25 @@ fn load(directory: &Path) -> Result<BTreeMap<String, Validator>> {
     }
     ensure!(!schemas.is_empty(), "there is no schema in {}", directory.display());
     Ok(schemas)
+}
+
+/// Whether a schema describes what suites print.
+fn is_of_suites(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("suite-"))
+}
+
+/// The number of schemas of what suites print, all of them sound.
+fn load_of_suites(directory: &Path) -> Result<usize> {
+    let mut sound = 0;
+    for entry in std::fs::read_dir(directory).with_context(|| format!("cannot list {}", directory.display()))? {
+        let path = entry?.path();
+        if is_of_suites(&path) {
+            let schema = serde_json::from_slice(&std::fs::read(&path)?).with_context(|| format!("{} is no JSON", path.display()))?;
+            jsonschema::validator_for(&schema).map_err(|error| anyhow::anyhow!("{} is no usable schema: {error}", path.display()))?;
+            sound += 1;
+        }
+    }
+    Ok(sound)
 }
 
 fn compile(schema: &Value) -> Result<(String, Validator)> {
@@ -205,6 +257,13 @@ mod tests {
             assert!(check(&schemas, &document).is_err(), "{document}");
         }
         assert!(compile(&json!({ "type": "object" })).is_err());
+    }
+
+    #[test]
+    fn schemas_of_suites_stand_apart() {
+        let directory = crate::root().join("docs/schema");
+        assert_eq!(load_of_suites(&directory).unwrap(), 2);
+        assert!(load(&directory).unwrap().keys().all(|name| !name.starts_with("longpole.suite.")));
     }
 
     #[test]

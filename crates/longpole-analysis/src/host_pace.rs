@@ -23,17 +23,17 @@ pub(crate) struct HostPace {
 }
 
 impl HostPace {
-    pub(crate) fn of(pace: &Pace, steps: Option<&Steps>, profiler: &IntervalSet) -> Self {
+    pub(crate) fn of(index: &TraceIndex<'_>, scope: &Scope, pace: &Pace, steps: Option<&Steps>, profiler: &IntervalSet) -> Self {
         let warm_up = steps.map(|steps| steps.warm_up(profiler)).unwrap_or_default();
+        let cold =
+            |rank: usize| IntervalSet::from_unsorted(warm_up.iter().filter(|(of, _)| *of == rank).map(|(_, interval)| *interval).collect());
         let mut sum = Self { is_without_first: !warm_up.is_empty(), ..Self::default() };
         for device in &pace.devices {
-            let of_rank = warm_up.iter().filter(|(rank, _)| *rank == device.rank).map(|(_, interval)| *interval);
-            let cold = IntervalSet::from_unsorted(of_rank.collect());
-            let span = device.span.difference(&cold);
-            sum.starved += device.starved.difference(&cold).total();
+            let span = device.span.difference(&cold(device.rank));
             sum.span += span.total();
-            sum.busy += span.difference(&device.idle).total();
+            sum.busy += span.total() - pace.idle_within(device, &span);
         }
+        sum.starved = if warm_up.is_empty() { pace.starved_ns() } else { Pace::starved_outside(index, scope, cold) };
         sum
     }
 }
@@ -72,6 +72,6 @@ pub fn host_bound_window(index: &TraceIndex<'_>, scope: &Scope) -> Option<HostBo
         return None;
     }
     let steps = Steps::find(index, scope);
-    let judged = HostPace::of(&pace, steps.as_ref(), &profiler_intervals(trace));
+    let judged = HostPace::of(index, scope, &pace, steps.as_ref(), &profiler_intervals(trace));
     STARVED_LISTED.is_met(judged.starved, judged.span).then(|| HostBoundWindow { step: steps.map(|steps| steps.name) })
 }

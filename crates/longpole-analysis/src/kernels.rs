@@ -1,7 +1,7 @@
 //! The kernel table: device activities by name, with the operators that launched them.
 //!
-//! One counting sort by name puts the durations of each name side by side, so that minimum, median and maximum are exact and no
-//! row costs an allocation of its own before the table is built.
+//! One counting sort by name puts the rows of each name side by side; the durations of one name at a time are copied out, so that minimum,
+//! median and maximum are exact.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -70,27 +70,25 @@ impl Launcher {
 pub fn kernel_table(index: &TraceIndex<'_>, scope: &Scope) -> Vec<KernelRow> {
     let trace = index.trace();
     let activities = &trace.activities;
-    let included: Vec<u32> =
-        (0..activities.len()).filter(|&row| scope.includes_activity(index, ActivityId::from_index(row))).map(|row| row as u32).collect();
+    let included = || (0..activities.len()).filter(|&row| scope.includes_activity(index, ActivityId::from_index(row)));
 
-    // Where the durations of each name begin.
+    // Where the rows of each name begin.
     let mut first = vec![0_u32; trace.strings.len() + 1];
-    for &row in &included {
-        first[activities.name[row as usize].index() + 1] += 1;
+    for row in included() {
+        first[activities.name[row].index() + 1] += 1;
     }
     for name in 1..first.len() {
         first[name] += first[name - 1];
     }
     let mut next = first.clone();
-    let mut durations = vec![Ns::ZERO; included.len()];
+    let mut by_name = vec![0_u32; first.last().map_or(0, |count| *count as usize)];
     let mut kinds = vec![None; trace.strings.len()];
     let mut launchers: HashMap<(StrId, Launcher), (u64, Ns), FixedState> = HashMap::default();
-    for &row in &included {
-        let row = row as usize;
+    for row in included() {
         let name = activities.name[row];
         let duration = activities.dur[row].max(Ns::ZERO);
         let slot = &mut next[name.index()];
-        durations[*slot as usize] = duration;
+        by_name[*slot as usize] = row as u32;
         *slot += 1;
         kinds[name.index()].get_or_insert(activities.kind[row]);
         let (calls, time) = launchers.entry((name, launcher(index, row))).or_insert((0, Ns::ZERO));
@@ -102,11 +100,13 @@ pub fn kernel_table(index: &TraceIndex<'_>, scope: &Scope) -> Vec<KernelRow> {
     for ((name, launcher), (calls, time)) in launchers {
         owners[name.index()].push((launcher, calls, time));
     }
-    let mut rows = Vec::new();
+    let (mut rows, mut of_name) = (Vec::new(), Vec::new());
     for (name, kind) in kinds.iter().enumerate() {
         let Some(kind) = *kind else { continue };
-        let of_name = &mut durations[first[name] as usize..first[name + 1] as usize];
-        let (min_ns, median_ns, max_ns) = extremes(of_name);
+        of_name.clear();
+        of_name
+            .extend(by_name[first[name] as usize..first[name + 1] as usize].iter().map(|&row| activities.dur[row as usize].max(Ns::ZERO)));
+        let (min_ns, median_ns, max_ns) = extremes(&mut of_name);
         let full = trace.strings.get(StrId::from_index(name));
         let mut owners: Vec<_> = std::mem::take(&mut owners[name])
             .into_iter()

@@ -5,12 +5,14 @@
 
 mod ceilings;
 mod collectives;
+mod covers;
 mod diff;
 mod families;
 mod host_pace;
 mod idle;
 mod index;
 mod kernels;
+mod median;
 mod memory;
 mod ops;
 mod pace;
@@ -28,6 +30,7 @@ mod sort;
 mod step_choice;
 mod steps;
 mod stream_health;
+mod sums;
 mod totals;
 mod triage;
 mod vendor;
@@ -49,8 +52,8 @@ pub use diff::{
 pub use families::{Family, FamilyRow, family_table};
 pub use host_pace::{HostBoundWindow, host_bound_window};
 pub use idle::{
-    CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, IdleCause, IdlePiece, IdleTable, Queue, QueueSample, RangeIdle, idle_pieces,
-    idle_table,
+    CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, HostSamples, IdleCause, IdlePiece, IdleTable, Queue, QueueSample, RangeIdle,
+    SampleRow, idle_pieces, idle_table,
 };
 pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex};
 pub use kernels::{KernelOwner, KernelRow, kernel_table, short_names};
@@ -72,5 +75,9 @@ pub use steps::{
     StepNote, StepOptions, StepRow, StepTable, StripLayer, Why, borrow_roles, role_donors, step_table,
 };
 pub use stream_health::{Finding, StreamHealth};
+pub use sums::{
+    DeviceSum, FamilySum, KernelSum, ScopeSum, ScopeSums, SumOwner, SumsSide, SumsTriage, WorkSum, diff_sums, family_sums, kernel_sums,
+    layer_family, scope_sums, sums_triage,
+};
 pub use totals::{DeviceTotals, Totals, totals};
 pub use triage::{Calibration, Hardware, HardwareDevice, HostClock, NextExperiment, Report, Triage, TriageOptions, triage};

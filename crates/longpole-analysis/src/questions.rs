@@ -1,9 +1,10 @@
 //! The four narrow questions of a first pass, answered with numbers and the place to look. Where the trace cannot tell, the answer
 //! says so and what to record.
 
-use longpole_trace::{ActivityId, Interval, IntervalSet, Ns, Recorder};
+use longpole_trace::{ActivityId, Interval, IntervalSet, Ns};
 
 use crate::families::{Family, FamilyOfName};
+use crate::median::lower_median;
 use crate::phrases::{counted, fine_percent, fraction, percent, percent_of, time};
 use crate::ranges::{RangeRow, is_users, wrapping};
 use crate::scope::{Scope, ScopeSpec};
@@ -25,14 +26,12 @@ pub struct Question {
 }
 
 const UNKNOWN: &str = "unknown";
-const NO_DEVICE: &str = "cannot be known: no device activity was recorded (ProfilerActivity.CUDA records it)";
-
 const CUT: &str = "cannot be known: the file was cut, and device events come last in it (record or copy it again)";
 
 const OUTSIDE: &str = "cannot be known: nothing in scope ran on a device";
 
 fn no_device(facts: &Facts<'_, '_>) -> Answer {
-    Answer::new(UNKNOWN, if facts.has_work_outside_scope() { OUTSIDE } else { NO_DEVICE })
+    Answer::new(UNKNOWN, if facts.has_work_outside_scope() { OUTSIDE } else { facts.trace().recorder.advice().device_unknown })
 }
 
 struct Answer {
@@ -66,6 +65,18 @@ const QUESTIONS: &[(&str, &str, Ask)] = &[
     ("prefill_and_decode", "Is prefill one dense block and decode many small repeated ones?", prefill_and_decode),
     ("copies_critical", "Are memory copies on the critical path?", copies_critical),
 ];
+
+/// The questions of a source that can answer none of them, and why.
+pub(crate) fn unknown_questions(why: &str) -> Vec<Question> {
+    let unknown = |&(code, question, _): &(&'static str, &'static str, Ask)| Question {
+        code,
+        question,
+        verdict: UNKNOWN,
+        answer: why.to_owned(),
+        evidence: Vec::new(),
+    };
+    QUESTIONS.iter().map(unknown).collect()
+}
 
 /// The answers, in order.
 pub(crate) fn questions(facts: &Facts<'_, '_>) -> Vec<Question> {
@@ -105,9 +116,8 @@ fn kernels_packed(facts: &Facts<'_, '_>) -> Answer {
         return Answer::new(UNKNOWN, "cannot be known: the device work has no length");
     }
     let pace = &facts.evidence.pace;
-    let mut gaps: Vec<Ns> = (0..pace.busy.len()).flat_map(|rank| pace.gaps(rank).intervals().to_vec()).map(Interval::len).collect();
-    gaps.sort_unstable();
-    let median = gaps.len().checked_sub(1).map(|last| gaps[last / 2]);
+    let gaps = || (0..pace.busy.len()).flat_map(|rank| pace.gaps(rank)).map(Interval::len);
+    let (median, gaps) = (lower_median(gaps), gaps().count() as u64);
     let (starved, in_call) = (pace.starved_ns(), pace.in_call_ns());
     let share = percent_of(fraction(busy, span));
     let outside = span - busy - idle;
@@ -117,7 +127,7 @@ fn kernels_packed(facts: &Facts<'_, '_>) -> Answer {
         String::new()
     };
     let between = || {
-        let gaps = counted(gaps.len() as u64, "gap");
+        let gaps = counted(gaps, "gap");
         format!("idle {} in {gaps} of median {}", time(idle), median.map(time).unwrap_or_default())
     };
     let of_idle = |part: Ns| percent(part, idle).unwrap_or_default();
@@ -168,7 +178,7 @@ fn kernels_packed(facts: &Facts<'_, '_>) -> Answer {
         .fact("gpu_idle_ns", idle)
         .fact("starved_ns", starved)
         .fact("idle_in_launching_call_ns", in_call)
-        .fact("gaps", gaps.len() as u64)
+        .fact("gaps", gaps)
         .fact("median_gap_ns", median)
         .fact("largest_gap_ns", pace.largest_gap_ns())
         .fact("look_in", idlest_range(facts).map(|row| row.name.as_str()))
@@ -179,11 +189,7 @@ fn host_and_gpu(facts: &Facts<'_, '_>) -> Answer {
         return no_device(facts);
     }
     if facts.tables.totals.host_ops == 0 && facts.tables.ranges.is_empty() {
-        let text = match facts.trace().recorder {
-            Recorder::Torch => "cannot be known: no operators and no ranges were recorded (ProfilerActivity.CPU records them)",
-            Recorder::NsightSystems | Recorder::Longpole => "cannot be known: no ranges were recorded (NVTX ranges, or emit_nvtx of PyTorch, would tell)",
-        };
-        return Answer::new(UNKNOWN, text);
+        return Answer::new(UNKNOWN, facts.trace().recorder.advice().host_unknown);
     }
     let host = &facts.evidence.host_work;
     let rows = facts.tables.ranges.iter().zip(wrapping(facts.tables.ranges)).filter(|(_, wraps)| !wraps).map(|(row, _)| row);
@@ -341,10 +347,7 @@ fn prefill_and_decode(facts: &Facts<'_, '_>) -> Answer {
             Some(mixed) => {
                 Answer::new(UNKNOWN, format!("cannot be told: each batch here holds both prefill and decode; {}", mixed.text(facts)))
             }
-            None => Answer::new(
-                UNKNOWN,
-                "cannot be known: no range is named like prefill or decode (record_function or NVTX ranges would tell)",
-            ),
+            None => Answer::new(UNKNOWN, facts.trace().recorder.advice().phases_unknown),
         };
     }
     let dense = prefill.as_ref().and_then(PhaseWork::share).map(|share| share >= DENSE_SHARE.value);

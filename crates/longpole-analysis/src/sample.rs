@@ -1,8 +1,8 @@
 //! Small traces for tests, built event by event.
 
 use longpole_trace::{
-    Activity, ActivityKind, ApiCall, Detail, HostOp, Lane, LaneId, MemcpyKind, Ns, PythonFrame, Range, RankInfo, ThreadId, Tid, Trace,
-    TraceBuilder, Transfer,
+    Activity, ActivityKind, ApiCall, CpuSample, Detail, HostOp, Lane, LaneId, MemcpyKind, Ns, OsCall, PythonFrame, Range, RankInfo,
+    ThreadId, Tid, Trace, TraceBuilder, Transfer,
 };
 
 /// A host event that was added.
@@ -89,6 +89,18 @@ impl Sample {
         let name = self.builder.trace_mut().strings.intern(name);
         self.builder.push_frame(PythonFrame { name, thread: self.thread, start: Ns(start), dur: Ns(dur) });
         Added { start }
+    }
+
+    /// A call into the operating system. It makes the recording no longer.
+    pub(crate) fn os_call(&mut self, name: &str, start: i64, dur: i64) {
+        let name = self.builder.trace_mut().strings.intern(name);
+        self.builder.push_os_call(OsCall { name, thread: self.thread, start: Ns(start), dur: Ns(dur) });
+    }
+
+    /// A sample of what the processor ran for the thread.
+    pub(crate) fn cpu_sample(&mut self, name: &str, start: i64) {
+        let name = self.builder.trace_mut().strings.intern(name);
+        self.builder.push_cpu_sample(CpuSample { name, thread: self.thread, start: Ns(start) });
     }
 
     /// An API call; device work added to what is returned was launched by it.

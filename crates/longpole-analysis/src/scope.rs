@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use longpole_trace::{ActivityId, ApiCallId, DeviceId, Interval, IntervalSet, Ns, ThreadId, Trace};
+use longpole_trace::{ActivityId, AggregateKind, ApiCallId, DeviceId, Interval, IntervalSet, Ns, ThreadId, Trace};
 
 use crate::index::{NodeId, TraceIndex};
 
@@ -48,6 +48,8 @@ pub enum ScopeError {
     NoSuchRank(u32, Vec<u32>),
     /// The time window ends before it begins.
     EmptyTime,
+    /// The source has sums alone, of which a step or a window is no part.
+    TotalsOnly,
 }
 
 /// How many names an error message lists.
@@ -88,6 +90,7 @@ impl fmt::Display for ScopeError {
             Self::NoSuchRank(rank, ranks) => {
                 write!(f, "there is no rank {rank}; the trace has {}", list(ranks.iter().map(u32::to_string)))
             }
+            Self::TotalsOnly => f.write_str("it holds totals only, not when anything ran, so there are no steps and no time windows in it"),
             Self::EmptyTime => f.write_str("the time window is empty: its end must lie after its begin"),
         }
     }
@@ -111,6 +114,8 @@ struct Parts {
     time: Option<Interval>,
     /// By thread: when host events on it are inside.
     host: Option<Vec<IntervalSet>>,
+    /// Rows of sums that are inside.
+    aggregates: Option<Vec<bool>>,
     /// The intervals are what the recording is about, which nothing narrows: then all device work in it is inside.
     host_is_all: bool,
 }
@@ -141,6 +146,13 @@ impl Scope {
         }
         if let Some(device) = spec.device {
             parts.devices = Some(find::devices(trace, device, parts.ranks.as_deref())?);
+        }
+        if trace.has_totals_only() {
+            if spec.time.is_some() || spec.step.is_some() {
+                return Err(ScopeError::TotalsOnly);
+            }
+            parts.aggregates = spec.range.as_ref().map(|name| find::aggregates(trace, name)).transpose()?;
+            return Ok(Self { parts: Some(Box::new(parts)) });
         }
         if let Some((from, to)) = spec.time {
             if to <= from {
@@ -201,6 +213,17 @@ impl Scope {
     /// Whether a device activity is inside.
     pub fn includes_activity(&self, index: &TraceIndex<'_>, activity: ActivityId) -> bool {
         self.parts.as_ref().is_none_or(|parts| parts.includes_activity(index, activity))
+    }
+
+    /// Whether a row of sums is inside: in a scope of the name asked for, of the device and rank asked for. Scopes of the program are on every
+    /// device.
+    pub fn includes_aggregate(&self, trace: &Trace, row: usize) -> bool {
+        let Some(parts) = &self.parts else { return true };
+        let table = &trace.aggregates;
+        let is_scope = table.kind[row] == AggregateKind::Scope;
+        parts.includes_rank(table.rank[row])
+            && parts.devices.as_ref().is_none_or(|devices| table.device(row).map_or(is_scope, |device| devices[device.index()]))
+            && parts.aggregates.as_ref().is_none_or(|rows| rows[row])
     }
 
     /// Whether a rank, by position, can have anything inside.
@@ -268,9 +291,8 @@ impl Parts {
         if self.time.is_none() && all_launches {
             return true;
         }
-        if let Some(call) = index.links().call(activity) {
-            let calls = &trace.api_calls;
-            self.includes_host(trace, calls.thread[call.index()], calls.start[call.index()])
+        if let Some((thread, at)) = index.launch(activity) {
+            self.includes_host(trace, thread, at)
         } else {
             let start = trace.activities.start[activity.index()];
             all_launches && self.time.is_none_or(|time| time.start <= start && start < time.end)
@@ -296,9 +318,8 @@ impl Parts {
             if !self.includes_activity(index, activity) {
                 continue;
             }
-            let call = index.links().call(activity).map(ApiCallId::index);
-            let (thread, at) = match (host, call) {
-                (Some(_), Some(call)) => (trace.api_calls.thread[call].index(), trace.api_calls.start[call]),
+            let (thread, at) = match (host, index.launch(activity)) {
+                (Some(_), Some((thread, at))) => (thread.index(), at),
                 // Without instances there is one interval, and all that is included was launched in it.
                 _ => (0, Ns::MAX),
             };

@@ -132,9 +132,9 @@ impl StreamHealth {
         }
     }
 
-    /// Activities without a launch.
+    /// Activities without a launch, unless their operator is known without one.
     fn unlaunched(&mut self, trace: &Trace, links: &Links, rows: &[u32], first_call: Option<Ns>) {
-        let is_launched = |row: u32| links.call(ActivityId(row)).is_some();
+        let is_launched = |row: u32| links.call(ActivityId(row)).is_some() || links.owner_node(ActivityId(row)).is_some();
         let first_launched = rows.iter().copied().find(|&row| is_launched(row)).map(|row| trace.activities.start[row as usize]);
         let opening = first_launched.or(first_call);
         for &row in rows.iter().filter(|&&row| !is_launched(row)) {

@@ -7,8 +7,9 @@
 //! Work counts by its scope; that nothing ran, or ran beside something, is said of the device, so there work from outside the scope
 //! counts too.
 
-use longpole_trace::{ActivityId, ActivityKind, DeviceId, Interval, IntervalSet, Ns};
+use longpole_trace::{ActivityId, ActivityKind, DeviceId, Interval, IntervalSet, Ns, Trace};
 
+use crate::covers::{Cover, sums};
 use crate::families::{Family, FamilyOfName};
 use crate::index::TraceIndex;
 use crate::scope::Scope;
@@ -86,24 +87,24 @@ impl Totals {
     }
 }
 
-/// What ran on one device.
+/// What ran on one device: rows of the activities, by class.
 #[derive(Default)]
 struct Work {
-    kernels: Vec<Interval>,
-    communication: Vec<Interval>,
-    copies: Vec<Interval>,
+    rows: [Vec<u32>; CLASSES],
     extent: Option<Interval>,
     activities: u64,
-    outside: Outside,
 }
 
-/// What ran on one device from outside the scope.
-#[derive(Default)]
-struct Outside {
-    compute: Vec<Interval>,
-    communication: Vec<Interval>,
-    copies: Vec<Interval>,
-}
+/// Kernels but communication, communication, copies and fills; first in scope, then from outside.
+const CLASSES: usize = 6;
+/// Bits of classes.
+const COMPUTE: usize = 1;
+const COMMUNICATION: usize = 1 << 1;
+const COPIES: usize = 1 << 2;
+const OUTSIDE: usize = 3;
+/// Bits of what is not work: inside the scope, inside the extent.
+const SCOPE: usize = 1 << CLASSES;
+const EXTENT: usize = 1 << (CLASSES + 1);
 
 /// The totals of a scope.
 pub fn totals(index: &TraceIndex<'_>, scope: &Scope) -> Totals {
@@ -116,28 +117,23 @@ pub fn totals(index: &TraceIndex<'_>, scope: &Scope) -> Totals {
     for row in 0..activities.len() {
         let id = ActivityId::from_index(row);
         let on_device = &mut work[trace.lanes[activities.lane[row].index()].device.index()];
-        let interval = Interval::new(activities.start[row], activities.dur[row]);
+        let is_kernel = matches!(activities.kind[row], ActivityKind::Kernel | ActivityKind::Other);
+        let class = match is_kernel.then(|| families.get(trace, row)) {
+            Some(Family::Communication) => 1,
+            Some(_) => 0,
+            None => 2,
+        };
         if !scope.includes_activity(index, id) {
-            let is_kernel = matches!(activities.kind[row], ActivityKind::Kernel | ActivityKind::Other);
-            let outside = &mut on_device.outside;
-            match is_kernel.then(|| families.get(trace, row)) {
-                Some(Family::Communication) => outside.communication.push(interval),
-                Some(_) => outside.compute.push(interval),
-                None => outside.copies.push(interval),
-            }
+            on_device.rows[OUTSIDE + class].push(row as u32);
             continue;
         }
-        match activities.kind[row] {
-            ActivityKind::Kernel | ActivityKind::Other => {
-                kernels += 1;
-                let is_communication = families.get(trace, row) == Family::Communication;
-                if is_communication { &mut on_device.communication } else { &mut on_device.kernels }.push(interval);
-            }
-            kind => {
-                *(if kind == ActivityKind::Memcpy { &mut memcpys } else { &mut memsets }) += 1;
-                on_device.copies.push(interval);
-            }
-        }
+        on_device.rows[class].push(row as u32);
+        *(match activities.kind[row] {
+            ActivityKind::Kernel | ActivityKind::Other => &mut kernels,
+            ActivityKind::Memcpy => &mut memcpys,
+            ActivityKind::Memset => &mut memsets,
+        }) += 1;
+        let interval = Interval::new(activities.start[row], activities.dur[row]);
         on_device.activities += 1;
         // A zero-length activity holds no time, but the device was there: it counts for the extent.
         let extent = on_device.extent.get_or_insert(interval);
@@ -148,8 +144,11 @@ pub fn totals(index: &TraceIndex<'_>, scope: &Scope) -> Totals {
         }
     }
     let extent = if scope.is_whole() { IntervalSet::default() } else { scope.intervals(index) };
-    let mut devices: Vec<DeviceTotals> =
-        work.into_iter().enumerate().filter_map(|(device, work)| device_totals(DeviceId::from_index(device), work, &extent)).collect();
+    let mut devices: Vec<DeviceTotals> = work
+        .into_iter()
+        .enumerate()
+        .filter_map(|(device, work)| device_totals(trace, DeviceId::from_index(device), work, &extent))
+        .collect();
     // As users number them, not as their files were found in a directory or an archive.
     devices.sort_by_key(|totals| (rank_number(trace, totals.device), trace.devices[totals.device.index()].ordinal, totals.device));
     let sum = |part: fn(&DeviceTotals) -> Ns| (!devices.is_empty()).then(|| devices.iter().map(part).sum::<Ns>());
@@ -178,29 +177,49 @@ pub fn totals(index: &TraceIndex<'_>, scope: &Scope) -> Totals {
     }
 }
 
-fn device_totals(device: DeviceId, work: Work, scope: &IntervalSet) -> Option<DeviceTotals> {
+fn device_totals(trace: &Trace, device: DeviceId, mut work: Work, scope: &IntervalSet) -> Option<DeviceTotals> {
     let extent = work.extent?;
-    let compute = IntervalSet::from_unsorted(work.kernels);
-    let communication = IntervalSet::from_unsorted(work.communication);
-    let copies = IntervalSet::from_unsorted(work.copies);
-    let kernels = compute.union(&communication);
-    let busy = kernels.union(&copies);
-    let Outside { compute: other_compute, communication: other_communication, copies: other_copies } = work.outside;
-    let other_compute = IntervalSet::from_unsorted(other_compute);
-    let other_kernels = other_compute.union(&IntervalSet::from_unsorted(other_communication));
-    let outside = other_kernels.union(&IntervalSet::from_unsorted(other_copies)).difference(&busy);
-    let span = IntervalSet::from_unsorted(vec![extent]);
+    let activities = &trace.activities;
+    for rows in &mut work.rows {
+        let start = |row: &u32| activities.start[*row as usize];
+        if !rows.is_sorted_by_key(start) {
+            rows.sort_unstable_by_key(start);
+        }
+    }
+    let mut covers: Vec<Cover<'_>> = Vec::new();
+    let of_row = |row: &u32| Interval::new(activities.start[*row as usize], activities.dur[*row as usize]);
+    for (class, rows) in work.rows.iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
+        covers.push(Cover::new(1 << class, Box::new(rows.iter().map(of_row))));
+    }
+    let has_others = work.rows[OUTSIDE..].iter().any(|rows| !rows.is_empty());
+    if has_others {
+        covers.push(Cover::new(SCOPE, Box::new(scope.intervals().iter().copied())));
+        covers.push(Cover::new(EXTENT, Box::new(std::iter::once(extent))));
+    }
+    let sums = sums(&mut covers, CLASSES + 2);
+    // Time in which one of some bits was set, and none of others.
+    let time = |any: usize, none: usize| -> Ns {
+        sums.iter().enumerate().filter(|(bits, _)| bits & any != 0 && bits & none == 0).map(|(_, time)| *time).sum()
+    };
+    let kernels = COMPUTE | COMMUNICATION;
+    let (own, others) = (kernels | COPIES, (kernels | COPIES) << OUTSIDE);
+    // Work from outside alone, inside something.
+    let alone = |bit: usize| -> Ns {
+        let holds = |bits: usize| bits & others != 0 && bits & own == 0 && bits & bit != 0;
+        sums.iter().enumerate().filter(|(bits, _)| holds(*bits)).map(|(_, time)| *time).sum()
+    };
+    let busy_ns = time(own, 0);
     Some(DeviceTotals {
         device,
-        busy_ns: busy.total(),
+        busy_ns,
         span_ns: extent.len(),
-        idle_ns: extent.len() - busy.total() - span.intersection(&outside).total(),
-        outside_ns: outside.intersection(scope).total(),
-        kernel_busy_ns: kernels.total(),
-        copy_busy_ns: copies.total(),
-        comm_busy_ns: communication.total(),
-        exposed_copy_ns: copies.difference(&kernels).difference(&other_kernels).total(),
-        exposed_comm_ns: communication.difference(&compute).difference(&other_compute).total(),
+        idle_ns: extent.len() - busy_ns - alone(EXTENT),
+        outside_ns: alone(SCOPE),
+        kernel_busy_ns: time(kernels, 0),
+        copy_busy_ns: time(COPIES, 0),
+        comm_busy_ns: time(COMMUNICATION, 0),
+        exposed_copy_ns: time(COPIES, kernels | kernels << OUTSIDE),
+        exposed_comm_ns: time(COMMUNICATION, COMPUTE | COMPUTE << OUTSIDE),
         activities: work.activities,
     })
 }

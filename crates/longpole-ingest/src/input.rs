@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use longpole_trace::{EventWindow, Interval, Ns, Part, ProblemCode, Problems, RankInfo, Recorder, Tid, Trace, TraceBuilder};
+use longpole_trace::{Aggregates, EventWindow, Interval, Ns, Part, ProblemCode, Problems, RankInfo, Recorder, Tid, Trace, TraceBuilder};
 
 use crate::error::ImportError;
 use crate::formats::{FORMATS, Reading, Report, Source};
@@ -78,7 +78,7 @@ impl Default for ImportOptions<'_> {
 pub struct SourceInfo {
     /// The input, as the user named it.
     pub path: String,
-    /// Its format: `kineto`, `nsys` or `longpole`.
+    /// Its format, one of [`crate::formats`].
     pub format: &'static str,
     /// Bytes of content, after decompression.
     pub bytes: u64,
@@ -96,8 +96,8 @@ pub struct Imported {
 }
 
 /// What every message about an unusable input says was expected.
-const EXPECTED: &str = "a PyTorch (Kineto) Chrome trace, i.e. JSON with `traceEvents`, plain, .gz, .zst or .tar.gz, an Nsight Systems export (.sqlite), or a \
-     recording (.longpole)";
+const EXPECTED: &str = "a trace of PyTorch, JAX or ONNX Runtime or any Chrome trace (JSON, plain, .gz, .zst or .tar.gz), an Nsight Systems export (.sqlite), a \
+     Triton Proton profile (.hatchet), a TensorRT layer profile or a recording (.longpole)";
 pub(crate) const HINT: &str = "export one with `prof.export_chrome_trace(\"trace.json.gz\")`";
 
 /// Reads an input.
@@ -133,6 +133,7 @@ struct Importer<'p> {
     done_before: u64,
     total: Option<u64>,
     format: &'static str,
+    recorder: Recorder,
     /// What an unusable input turned out to be.
     found: Option<(String, &'static str)>,
 }
@@ -148,6 +149,7 @@ impl<'p> Importer<'p> {
             done_before: 0,
             total: None,
             format: "kineto",
+            recorder: Recorder::Torch,
             found: None,
         }
     }
@@ -324,6 +326,7 @@ impl<'p> Importer<'p> {
             self.problems.add(ProblemCode::ExternalIdIsCorrelation, None, || None);
         }
         self.format = format.name;
+        self.recorder = format.recorder;
         self.files.append(&mut documents);
         Ok(())
     }
@@ -351,34 +354,22 @@ impl<'p> Importer<'p> {
         trace.recorded.stacks |= !trace.frames.is_empty();
         // What a cut file has none of may have stood behind the cut: device events come last.
         let is_cut = problems.get(ProblemCode::Truncated).is_some();
-        let is_nsys = self.format == "nsys";
-        trace.recorder = match self.format {
-            "nsys" => Recorder::NsightSystems,
-            "longpole" => Recorder::Longpole,
-            _ => Recorder::Torch,
-        };
-        let is_own = trace.recorder == Recorder::Longpole;
-        if trace.host_ops.is_empty() && !is_cut {
+        trace.recorder = self.recorder;
+        let is_in_sums = trace.has_totals_only();
+        if is_in_sums {
+            problems.add(ProblemCode::TotalsOnly, None, || None);
+        } else if !trace.aggregates.is_empty() {
+            // Sums and a timeline do not add up: which part of the time the sums are of is not known.
+            trace.aggregates = Aggregates::default();
+            problems.add(ProblemCode::TotalsBesideTimeline, None, || None);
+        }
+        if trace.host_ops.is_empty() && !is_cut && !is_in_sums {
             problems.add(ProblemCode::NoOperators, None, || None);
-            if is_nsys {
-                let hint =
-                    "Nsight Systems sees no operators: run PyTorch under `torch.autograd.profiler.emit_nvtx()`, or go by NVTX ranges";
-                problems.note_hint(ProblemCode::NoOperators, hint);
-            }
-            if is_own {
-                let hint = "the recorder sees no operators: run PyTorch under `torch.autograd.profiler.emit_nvtx()`, or go by NVTX ranges";
-                problems.note_hint(ProblemCode::NoOperators, hint);
-            }
         }
-        if trace.activities.is_empty() && !is_cut {
+        if trace.activities.is_empty() && !is_cut && !is_in_sums {
             problems.add(ProblemCode::NoDeviceActivity, None, || None);
-            if is_nsys {
-                problems.note_hint(ProblemCode::NoDeviceActivity, "record with `nsys profile --trace=cuda,nvtx`");
-            }
-            if is_own {
-                problems.note_hint(ProblemCode::NoDeviceActivity, "see that the program used the GPU while it was recorded");
-            }
         }
+        trace.recorder.note_hints(&mut problems);
         Ok(Imported { trace, problems, source: SourceInfo { path: self.label, format: self.format, bytes } })
     }
 
@@ -472,8 +463,8 @@ fn describe_rank(builder: &mut TraceBuilder, facts: &FileFacts) {
     trace.recorded.modules |= facts.recorded.modules;
 }
 
-/// Bytes that formats are recognised by; a tar header is within them.
-const HEAD: u64 = 4096;
+/// Bytes that formats are recognised by; a tar header is within them, and so are the first events of a trace behind what describes it.
+const HEAD: u64 = 64 * 1024;
 /// Bytes of a tar header.
 const TAR_BLOCK: usize = 512;
 
@@ -545,7 +536,7 @@ fn describe_head(head: &[u8]) -> (String, &'static str) {
 
 /// What a JSON document without usable events is, and what to do with it.
 fn describe_facts(facts: &FileFacts, head: &[u8]) -> (String, &'static str) {
-    if let Some((what, hint)) = json_neighbour(facts, head) {
+    if let Some((what, hint)) = json_neighbour(facts) {
         return (what.to_owned(), hint);
     }
     let found = if facts.bytes == 0 || head.trim_ascii().is_empty() {

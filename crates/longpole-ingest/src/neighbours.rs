@@ -1,7 +1,5 @@
 //! Files of neighbouring tools, recognised by content only to say what they are and which command takes them.
 
-use longpole_trace::ProblemCode;
-
 use crate::kineto::FileFacts;
 use crate::nsys::export;
 
@@ -38,7 +36,11 @@ pub(crate) fn binary_neighbour(head: &[u8]) -> Option<Neighbour> {
     let has = |needle: &[u8]| memchr::memmem::find(head, needle).is_some();
     // An XSpace message begins with its first plane, a length-delimited field 1.
     if head.first() == Some(&0x0a) && (has(b"/host:") || has(b"/device:") || has(b"Task Environment")) {
-        return Some(("an XLA profile (xplane.pb)", "look at it with XProf or TensorBoard; this version does not read JAX profiles"));
+        return Some(("an XLA profile (xplane.pb)", "give the `.trace.json.gz` that JAX writes beside it"));
+    }
+    // A list of two maps, the first of them a node: the other notation that Proton writes trees in.
+    if head.starts_with(b"\x92\x83") && has(b"\xa5frame") {
+        return Some(("a Triton Proton profile in MessagePack", "write it as JSON: `proton.finalize(output_format=\"hatchet\")`"));
     }
     if export::is_report(head) || has(b"Nsight Systems") || has(b"NVIDIA Tegra Profiler") || has(b"QuadDCommon") {
         return Some(NSYS);
@@ -46,29 +48,19 @@ pub(crate) fn binary_neighbour(head: &[u8]) -> Option<Neighbour> {
     None
 }
 
-/// A JSON document without usable events, by its keys and first bytes.
-pub(crate) fn json_neighbour(facts: &FileFacts, head: &[u8]) -> Option<Neighbour> {
+/// A JSON document without usable events, by its keys.
+pub(crate) fn json_neighbour(facts: &FileFacts) -> Option<Neighbour> {
     let key = |name: &str| facts.keys.iter().any(|key| key == name);
-    let has = |needle: &[u8]| memchr::memmem::find(head, needle).is_some();
-    let unknown = facts.problems.get(ProblemCode::UnknownCategory).and_then(|problem| problem.example.as_deref());
     Some(if key("shared") && key("profiles") {
         ("a speedscope profile of host stacks", "open it at speedscope.app; it has no device work")
     } else if key("nodes") && key("schema") {
         ("a PyTorch execution trace (the graph, without times of device work)", EXPORT)
     } else if key("rocprofiler-sdk-tool") {
         ("a rocprofv3 result", EXPORT)
-    } else if has(b"\"name\":\"/host:CPU\"") || has(b"\"name\":\"/device:GPU:0\"") || has(b"\"name\": \"/host:CPU\"") {
-        ("a JAX (XLA) trace", "look at it with XProf or TensorBoard; this version does not read JAX profiles")
     } else if key("Layers") && key("Bindings") {
-        ("TensorRT layer information", "record times with `trtexec --exportProfile`")
+        ("TensorRT layer information, which holds no times", "record them with `trtexec --exportProfile=profile.json` and give that file")
     } else if key("segments") && key("device_traces") {
         ("a PyTorch memory snapshot", "open it at pytorch.org/memory_viz")
-    } else if has(b"\"timeMs\"") && has(b"\"averageMs\"") {
-        ("a TensorRT layer profile", EXPORT)
-    } else if has(b"\"frame\"") && has(b"\"metrics\"") {
-        ("a Triton Proton profile (.hatchet)", "look at it with `proton-viewer FILE`")
-    } else if matches!(unknown, Some("Node" | "Session" | "Kernel" | "Api")) {
-        ("an ONNX Runtime profile", EXPORT)
     } else {
         return None;
     })

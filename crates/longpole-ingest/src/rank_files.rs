@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Endings of files that may be traces.
-const ENDINGS: [&str; 3] = [".json", ".json.gz", ".json.zst"];
+const ENDINGS: [&str; 4] = [".json", ".json.gz", ".json.zst", ".hatchet"];
 /// Endings of files that are looked at where there is no trace.
 const EXPORTS: [&str; 3] = [".sqlite", ".longpole", ".lprec"];
 

@@ -12,11 +12,13 @@
 //!
 //! To add a command, add a view, a wire module and a schema; the renderers need no change.
 
+mod bench;
 mod blocks;
 mod check;
 mod chrome;
 mod csv_table;
 mod doctor;
+mod formats;
 mod header;
 mod markdown_table;
 mod names;
@@ -24,6 +26,7 @@ mod ncu;
 mod redact;
 mod report_header;
 mod style;
+mod sums_page;
 mod suspects;
 mod table;
 mod text_table;
@@ -33,11 +36,16 @@ mod units;
 pub mod views;
 pub mod wire;
 
+pub use bench::{
+    BenchCompared, BenchComparison, BenchList, BenchListed, BenchPeak, BenchPeaks, BenchReport, BenchRow, BenchShare, BenchSide,
+    BenchSource, BenchUnpaired,
+};
 pub use blocks::{Bar, Block, Strip, blocks_markdown, blocks_text};
 pub use check::{Amount, CheckBound, CheckReport, CheckUnit, CheckVerdict, CheckedLimit};
 pub use chrome::{ChromeError, ChromeOrigin, ChromeSummary, ChromeTrace};
 pub use csv_table::csv;
 pub use doctor::{doctor_markdown, doctor_text, redact_diagnosis};
+pub use formats::{FormatRow, Support, formats_csv, formats_markdown, formats_text};
 pub use header::{Header, Source, markdown_header, text_header, text_trust};
 pub use markdown_table::markdown;
 pub use names::{csv_cell, ellipsis, markdown_text, printable};
@@ -54,6 +62,7 @@ pub use report_header::{
     report_text_header,
 };
 pub use style::Style;
+pub use sums_page::{sums_markdown, sums_report_lines, sums_text};
 pub use suspects::{explain_list, explain_markdown, explain_text};
 pub use table::{Column, Kind, Row, Table, Value};
 pub use text_table::{TextOptions, text};

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use longpole_analysis::{DeviceTotals, GroupBy, Totals, Triage};
-use longpole_trace::{Ns, Trace};
+use longpole_analysis::{DeviceTotals, GroupBy, Report, Totals, Triage};
+use longpole_trace::{Ns, Recorder, Trace};
 
 use crate::header::{Header, markdown_header, text_header};
 use crate::markdown_table::markdown;
@@ -19,8 +19,7 @@ use crate::views;
 const HEADS: [&str; 5] = ["Workload:", "Hardware:", "Top CUDA time:", "Top CPU / orchestration cost:", "Next experiment:"];
 
 /// The five lines as (head, text). A grade other than good is part of the first.
-fn report(triage: &Triage, trust: &Trust) -> [(&'static str, String); 5] {
-    let report = &triage.report;
+pub(crate) fn report(report: &Report, trust: &Trust) -> [(&'static str, String); 5] {
     let suffix = match trust.grade {
         Grade::Good => String::new(),
         grade => format!(" [trust {}: {}]", grade.name(), grade.meaning()),
@@ -37,16 +36,21 @@ fn report(triage: &Triage, trust: &Trust) -> [(&'static str, String); 5] {
 
 /// The report alone: exactly five lines.
 pub fn report_lines(triage: &Triage, trust: &Trust, options: &TextOptions) -> String {
-    report(triage, trust).iter().fold(String::new(), |mut out, (head, text)| {
+    lines_of(&triage.report, trust, options)
+}
+
+/// The five lines of a report.
+pub(crate) fn lines_of(of: &Report, trust: &Trust, options: &TextOptions) -> String {
+    report(of, trust).iter().fold(String::new(), |mut out, (head, text)| {
         let _ = writeln!(out, "{} {text}", options.style().bold(head));
         out
     })
 }
 
 /// The report broken between words, for a terminal. The rest of a line is indented below its head.
-fn wrapped_report(triage: &Triage, trust: &Trust, options: &TextOptions) -> String {
+pub(crate) fn wrapped_report(of: &Report, trust: &Trust, options: &TextOptions) -> String {
     let mut out = String::new();
-    for (head, text) in report(triage, trust) {
+    for (head, text) in report(of, trust) {
         let whole = format!("{head} {text}");
         let lines = wrap(&whole, options.width.saturating_sub(2).max(20));
         for (at, line) in lines.iter().enumerate() {
@@ -159,9 +163,9 @@ fn device_line(totals: &DeviceTotals, trace: &Trace) -> Line {
 }
 
 /// The tables of the page with their titles; families keep all rows, the others their head.
-fn tables(triage: &Triage, page: &Page<'_>) -> Vec<(&'static str, Table)> {
+fn tables(triage: &Triage, recorder: Recorder, page: &Page<'_>) -> Vec<(&'static str, Table)> {
     let limit = page.limit;
-    let mut ops = views::ops(&triage.ops, GroupBy::Name);
+    let mut ops = views::ops(&triage.ops, GroupBy::Name, recorder);
     if let Some(column) = page.sorted_by {
         ops.keep(column);
     }
@@ -190,7 +194,7 @@ pub fn triage_text(header: &Header<'_>, triage: &Triage, trace: &Trace, page: &P
     out.push_str(&suspects_text(&triage.smells, options));
     out.push_str(&host_clock_text(triage, options));
     out.push_str(&questions_text(&triage.questions, options));
-    let tables = tables(triage, page);
+    let tables = tables(triage, trace.recorder, page);
     if let Some(note) = page.filter_note() {
         out.push('\n');
         hanging(&mut out, "Note: ", &note, options);
@@ -204,7 +208,7 @@ pub fn triage_text(header: &Header<'_>, triage: &Triage, trace: &Trace, page: &P
     }
     out.push('\n');
     if options.wrap {
-        out.push_str(&wrapped_report(triage, header.trust, options));
+        out.push_str(&wrapped_report(&triage.report, header.trust, options));
     } else {
         out.push_str(&report_lines(triage, header.trust, options));
     }
@@ -215,7 +219,7 @@ pub fn triage_text(header: &Header<'_>, triage: &Triage, trace: &Trace, page: &P
 pub fn triage_markdown(header: &Header<'_>, triage: &Triage, trace: &Trace, page: &Page<'_>) -> String {
     let mut out = markdown_header(header);
     out.push_str("\n### Report\n\n");
-    for (head, text) in report(triage, header.trust) {
+    for (head, text) in report(&triage.report, header.trust) {
         let _ = writeln!(out, "- **{head}** {}", markdown_text(&text));
     }
     out.push_str("\n### Totals\n\n| | time | |\n| --- | ---: | --- |\n");
@@ -223,7 +227,7 @@ pub fn triage_markdown(header: &Header<'_>, triage: &Triage, trace: &Trace, page
         let _ = writeln!(out, "| {} | {value} | {aside} |", label.trim_start());
     }
     out.push_str(&suspects_markdown(triage));
-    let tables = tables(triage, page);
+    let tables = tables(triage, trace.recorder, page);
     if let Some(note) = page.filter_note() {
         let _ = writeln!(out, "\n**Note:** {}", markdown_text(&note));
         if tables.is_empty() {

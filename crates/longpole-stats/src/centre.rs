@@ -1,7 +1,7 @@
 //! The centre of one side and how far it may be off.
 
 /// Share of samples that is cut off at each end.
-const TRIM: f64 = 0.2;
+pub(crate) const TRIM: f64 = 0.2;
 /// Samples from which blocks of neighbours say how much these resemble each other.
 const BLOCKS_FROM: usize = 16;
 /// Number of such blocks.
@@ -61,7 +61,8 @@ fn part(values: &[f64], number: usize, parts: usize) -> &[f64] {
     &values[values.len() * number / parts..values.len() * (number + 1) / parts]
 }
 
-fn trimmed_mean(values: &[f64]) -> f64 {
+/// The mean without the lowest and the highest fifth.
+pub(crate) fn trimmed_mean(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let cut = cut(sorted.len());

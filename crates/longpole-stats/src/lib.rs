@@ -25,9 +25,19 @@
 //! | `SAME` | the whole interval, widened by the floor, lies within [`Rules::same_within`] of 1; or both sides hold the same numbers |
 //! | `AMBIGUOUS` | anything else; always for a side with one sample |
 
+//!
+//! # Benchmarks
+//!
+//! [`compare_runs`] compares two builds of a benchmark from the samples of one process each, or of several that took turns. Centres are the
+//! same; the interval is that of a block bootstrap: blocks of neighbours are drawn anew a thousand times (with a fixed seed), and processes
+//! with them where there are several. docs/bench-statistics.md says how often its verdicts are wrong.
+
 mod centre;
 mod compare;
 mod quantile;
+mod random;
+mod runs;
 
 pub use compare::{Comparison, Excess, Rules, Verdict, compare};
 pub use quantile::{median, relative_spread};
+pub use runs::{Doubt, LEAST_ROUNDS, LEAST_SAMPLES, LOOKS, RunRules, Runs, RunsComparison, RunsSide, Sample, compare_runs};

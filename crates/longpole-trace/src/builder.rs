@@ -5,10 +5,13 @@ use std::hash::Hash;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
+use crate::aggregates::{Aggregate, Aggregates};
 use crate::collectives::{Collective, Collectives};
-use crate::entities::{Device, DeviceProperties, Lane, Part, Process, RankInfo, Recorded, Recorder, Thread, Tid, Versions};
-use crate::ids::{DetailId, DeviceId, GraphNodeId, LaneId, ProcessId, StrId, ThreadId};
+use crate::entities::{Device, DeviceProperties, Lane, Part, Process, RankInfo, Recorded, Thread, Tid, Versions};
+use crate::ids::{AggregateId, DetailId, DeviceId, GraphNodeId, LaneId, ProcessId, StrId, ThreadId};
+use crate::native::{CpuSample, CpuSamples, OsCall, OsCalls};
 use crate::ns::Ns;
+use crate::recorder::Recorder;
 use crate::strings::Strings;
 use crate::tables::{
     Activities, Activity, ApiCall, ApiCalls, Detail, GraphNode, HostOp, HostOps, MemoryEvent, MemoryEvents, Overhead, Overheads,
@@ -88,8 +91,14 @@ pub struct Trace {
     pub overheads: Overheads,
     /// Synchronisations, as the profiler describes them.
     pub sync_events: SyncEvents,
+    /// Calls into the operating system's libraries.
+    pub os_calls: OsCalls,
+    /// Samples of what processors were running.
+    pub cpu_samples: CpuSamples,
     /// What is said of collective operations.
     pub collectives: Collectives,
+    /// Work of which the source has sums alone.
+    pub aggregates: Aggregates,
     /// Events read, of every kind, those not kept included.
     pub events_read: u64,
 }
@@ -99,6 +108,15 @@ impl Trace {
     /// this gives the rank of a lane.
     pub fn lane_rank(&self, lane: LaneId) -> u32 {
         self.devices[self.lanes[lane.index()].device.index()].rank
+    }
+
+    /// Whether sums are all there is: nothing says when anything ran.
+    pub fn has_totals_only(&self) -> bool {
+        !self.aggregates.is_empty()
+            && self.host_ops.is_empty()
+            && self.api_calls.is_empty()
+            && self.activities.is_empty()
+            && self.ranges.is_empty()
     }
 
     /// The rank of a thread.
@@ -118,7 +136,10 @@ pub struct TableMarks {
     frames: usize,
     overheads: usize,
     sync_events: usize,
+    os_calls: usize,
+    cpu_samples: usize,
     collectives: usize,
+    aggregates: usize,
 }
 
 /// An interned table of small values: a list and its reverse map.
@@ -273,7 +294,10 @@ impl TraceBuilder {
             frames: trace.frames.len(),
             overheads: trace.overheads.len(),
             sync_events: trace.sync_events.len(),
+            os_calls: trace.os_calls.len(),
+            cpu_samples: trace.cpu_samples.len(),
             collectives: trace.collectives.len(),
+            aggregates: trace.aggregates.len(),
         }
     }
 
@@ -289,6 +313,8 @@ impl TraceBuilder {
             &mut trace.frames.start[marks.frames..],
             &mut trace.overheads.start[marks.overheads..],
             &mut trace.sync_events.start[marks.sync_events..],
+            &mut trace.os_calls.start[marks.os_calls..],
+            &mut trace.cpu_samples.start[marks.cpu_samples..],
             &mut trace.collectives.start[marks.collectives..],
         ];
         for time in columns.into_iter().flatten() {
@@ -307,6 +333,8 @@ impl TraceBuilder {
         trace.frames.retain_starts(marks.frames, &keep);
         trace.overheads.retain_starts(marks.overheads, &keep);
         trace.sync_events.retain_starts(marks.sync_events, &keep);
+        trace.os_calls.retain_starts(marks.os_calls, &keep);
+        trace.cpu_samples.retain_starts(marks.cpu_samples, &keep);
         trace.collectives.retain_starts(marks.collectives, &keep);
     }
 
@@ -357,13 +385,56 @@ impl TraceBuilder {
         self.trace.sync_events.push(row);
     }
 
+    /// Adds a call into the operating system's libraries.
+    pub fn push_os_call(&mut self, row: OsCall) {
+        self.trace.os_calls.push(row);
+    }
+
+    /// Adds a sample of what a processor was running.
+    pub fn push_cpu_sample(&mut self, row: CpuSample) {
+        self.trace.cpu_samples.push(row);
+    }
+
     /// Adds what is said of a collective operation.
     pub fn push_collective(&mut self, row: Collective) {
         self.trace.collectives.push(row);
     }
 
-    /// The finished trace.
+    /// Adds work of which the source has sums alone, and returns its row. What is around it must have been added before.
+    pub fn push_aggregate(&mut self, row: Aggregate) -> AggregateId {
+        self.trace.aggregates.push(row);
+        AggregateId::from_index(self.trace.aggregates.len() - 1)
+    }
+
+    /// Says that so many device activities follow: their columns get that much room at once, and no more.
+    pub fn announce_activities(&mut self, rows: usize) {
+        self.trace.activities.announce(rows);
+    }
+
+    /// Says that so many API calls follow.
+    pub fn announce_api_calls(&mut self, rows: usize) {
+        self.trace.api_calls.announce(rows);
+    }
+
+    /// Says that so many ranges follow.
+    pub fn announce_ranges(&mut self, rows: usize) {
+        self.trace.ranges.announce(rows);
+    }
+
+    /// The finished trace. Room that no row took is given back: columns grow by doubling.
     pub fn finish(self) -> Trace {
-        self.trace
+        let mut trace = self.trace;
+        trace.host_ops.shrink();
+        trace.api_calls.shrink();
+        trace.activities.shrink();
+        trace.ranges.shrink();
+        trace.memory.shrink();
+        trace.frames.shrink();
+        trace.overheads.shrink();
+        trace.sync_events.shrink();
+        trace.os_calls.shrink();
+        trace.cpu_samples.shrink();
+        trace.collectives.shrink();
+        trace
     }
 }

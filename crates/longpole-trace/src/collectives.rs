@@ -3,9 +3,9 @@
 //! The rows describe events of other tables and stand beside them, because one event in hundreds has them: a row names the
 //! host thread or device stream that its event is on, and the event's start.
 
+use crate::columns::{OptId, OptU64};
 use crate::ids::{LaneId, StrId, ThreadId};
 use crate::ns::Ns;
-use crate::tables::{OptId, OptU64};
 
 /// What a row of [`Collectives`] is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

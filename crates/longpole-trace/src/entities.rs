@@ -78,6 +78,8 @@ pub struct DeviceProperties {
     pub shared_bytes_per_sm: Option<u64>,
     /// Threads in a warp (64 on most AMD devices).
     pub warp_size: Option<u32>,
+    /// Bytes a second to and from device memory at most, where the source says what it follows from (clock and width of the bus).
+    pub peak_memory_bytes_per_s: Option<u64>,
 }
 
 /// A device of one recording.
@@ -128,16 +130,4 @@ pub struct Recorded {
     pub stacks: bool,
     /// Module hierarchy.
     pub modules: bool,
-}
-
-/// What made a recording, as far as it decides what could be recorded and how to record more.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Recorder {
-    /// PyTorch's profiler, or something that writes like it.
-    #[default]
-    Torch,
-    /// Nsight Systems, which sees no operators but those that announce themselves as ranges.
-    NsightSystems,
-    /// longpole's own recorder, which sees as much as Nsight Systems.
-    Longpole,
 }

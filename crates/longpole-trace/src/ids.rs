@@ -30,6 +30,8 @@ ids! {
     ApiCallId;
     /// A row of `Activities`.
     ActivityId;
+    /// A row of `Aggregates`.
+    AggregateId;
     /// A row of `Ranges`.
     RangeId;
     /// A process of one recording (one rank file may hold several).

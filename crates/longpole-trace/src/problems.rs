@@ -84,8 +84,11 @@ problem_codes! {
     /// Recordings of a set that are hardly of one run.
     SeparateRuns, "separate_runs", Notice, "recordings share a rank or do not overlap in time: they may be different runs",
         "give one run's files at a time, or use --rank";
-    /// Events that come in begin and end pairs.
-    BeginEndEvents, "begin_end_events", DataLoss, "events in begin and end pairs (B/E, b/e) were not read", "export complete events (ph X)";
+    /// The writer's limit of events was met.
+    EventLimit, "event_limit", DataLoss, "the file holds exactly as many events as its writer writes at most: later ones are missing, and totals are lower bounds",
+        "record less";
+    /// Ends of ranges without a begin.
+    StrayEnd, "stray_end", Notice, "ends of ranges whose begin is not in the trace were not used", "start recording before the ranges, or ignore what is cut by its edge";
     /// Device work of a category this version does not know.
     UnknownDeviceCategory, "unknown_device_category", Notice, "events of unknown categories with a stream were taken as device work",
         "tell us the category";
@@ -174,6 +177,20 @@ problem_codes! {
         "durations are not affected; compare times of day with other logs with care";
     /// What recording itself cost.
     RecorderCost, "recorder_cost", Info, "recording took host time of the program", "host times include it; --api launch and --range make it less";
+    /// A tree of sums that is not valid JSON from some place on.
+    DamagedTree, "damaged_tree", DataLoss, "the profile is not valid JSON from some place on; everything before it was read",
+        "write the profile again, or copy it again; until then totals are lower bounds";
+    /// A value of a tree of sums that is no such number.
+    UnreadableMetric, "unreadable_metric", DataLoss, "values that are not what their name says (no number, negative, too large) were treated as missing",
+        "write the profile again; negative bytes or operations are an overflow in the program that counted them";
+    /// Sums beside a timeline.
+    TotalsBesideTimeline, "totals_beside_timeline", Notice, "files that hold totals only were left out, since others of the set have a timeline",
+        "give them alone";
+    /// The source has sums alone.
+    TotalsOnly, "totals_only", Info, "the source holds totals only, not when anything ran: wall, busy and idle time, steps and the four questions are unknown",
+        "record a timeline for these (`longpole formats` lists what has one)";
+    /// Clock cycles instead of time.
+    CyclesOnly, "cycles_only", Info, "the profile counts clock cycles inside kernels, and has no times", "profile without the instrumentation backend for times";
     /// Data of a recording that no analysis uses.
     UnusedTables, "unused_tables", Info, "the recording holds data that no analysis uses", "nothing to do";
     /// The profiler's own bookkeeping took host time inside the window.

@@ -34,7 +34,10 @@ impl Trace {
             frames,
             overheads,
             sync_events: _,
+            os_calls,
+            cpu_samples,
             collectives,
+            aggregates,
             recorder: _,
             events_read: _,
         } = self;
@@ -57,6 +60,7 @@ impl Trace {
                 registers_per_sm: _,
                 shared_bytes_per_sm: _,
                 warp_size: _,
+                peak_memory_bytes_per_s: _,
             } = properties;
             name.iter_mut().for_each(in_place);
         }
@@ -75,8 +79,17 @@ impl Trace {
         for Thread { name, .. } in threads {
             name.iter_mut().for_each(rename);
         }
-        let columns =
-            [&mut host_ops.name, &mut api_calls.name, &mut activities.name, &mut ranges.name, &mut frames.name, &mut overheads.name];
+        let columns = [
+            &mut host_ops.name,
+            &mut api_calls.name,
+            &mut activities.name,
+            &mut ranges.name,
+            &mut frames.name,
+            &mut overheads.name,
+            &mut aggregates.name,
+            &mut os_calls.name,
+            &mut cpu_samples.name,
+        ];
         columns.into_iter().flatten().for_each(rename);
         host_ops.rename_inputs(&moved);
         collectives.rename_texts(&moved);

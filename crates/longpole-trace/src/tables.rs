@@ -1,54 +1,13 @@
 //! The event tables: struct-of-arrays columns, with a row struct each for filling and reading.
 //!
 //! Columns are public slices, so that an analysis walks only those it needs. Identifiers that are often absent are kept
-//! as niche-coded integers inside and come out as `Option`.
+//! in columns that take no room while nothing is there, and come out as `Option`.
 
 use crate::collectives::Collectives;
+use crate::columns::{Column, OptId, OptU64};
 use crate::ids::{DetailId, GraphNodeId, LaneId, StrId, ThreadId};
+use crate::native::{CpuSamples, OsCalls};
 use crate::ns::Ns;
-
-/// Absent marker of the packed id columns; never handed out.
-const NONE_U32: u32 = u32::MAX;
-const NONE_U64: u64 = u64::MAX;
-
-/// A column of optional 64-bit numbers (correlation and external ids, byte counts).
-#[derive(Debug, Default)]
-pub(crate) struct OptU64(Vec<u64>);
-
-impl OptU64 {
-    pub(crate) fn push(&mut self, value: Option<u64>) {
-        self.0.push(value.unwrap_or(NONE_U64));
-    }
-
-    fn clear_from(&mut self, from: usize) {
-        self.0[from..].fill(NONE_U64);
-    }
-
-    pub(crate) fn get(&self, index: usize) -> Option<u64> {
-        Some(self.0[index]).filter(|&v| v != NONE_U64)
-    }
-}
-
-/// A column of optional typed ids.
-#[derive(Debug, Default)]
-pub(crate) struct OptId(Vec<u32>);
-
-impl OptId {
-    pub(crate) fn push(&mut self, value: Option<u32>) {
-        self.0.push(value.unwrap_or(NONE_U32));
-    }
-
-    pub(crate) fn get(&self, index: usize) -> Option<u32> {
-        Some(self.0[index]).filter(|&v| v != NONE_U32)
-    }
-
-    /// Renames a column of texts; `moved` holds the new id of every old one.
-    pub(crate) fn rename(&mut self, moved: &[StrId]) {
-        for id in self.0.iter_mut().filter(|id| **id != NONE_U32) {
-            *id = moved[*id as usize].0;
-        }
-    }
-}
 
 macro_rules! table_len {
     ($($table:ident),*) => {$(
@@ -65,39 +24,9 @@ macro_rules! table_len {
         }
     )*};
 }
-table_len!(HostOps, ApiCalls, Activities, Ranges, PythonFrames, Overheads, MemoryEvents, SyncEvents, Collectives);
+table_len!(HostOps, ApiCalls, Activities, Ranges, PythonFrames, Overheads, MemoryEvents, SyncEvents, Collectives, OsCalls, CpuSamples);
 
-/// Keeps, of the rows from `from` on, those that `keep` marks.
-trait RetainFrom {
-    fn retain_from(&mut self, from: usize, keep: &[bool]);
-}
-
-impl<T: Copy> RetainFrom for Vec<T> {
-    fn retain_from(&mut self, from: usize, keep: &[bool]) {
-        let mut kept = from;
-        for (offset, keep) in keep.iter().enumerate() {
-            if *keep {
-                self[kept] = self[from + offset];
-                kept += 1;
-            }
-        }
-        self.truncate(kept);
-    }
-}
-
-impl RetainFrom for OptU64 {
-    fn retain_from(&mut self, from: usize, keep: &[bool]) {
-        self.0.retain_from(from, keep);
-    }
-}
-
-impl RetainFrom for OptId {
-    fn retain_from(&mut self, from: usize, keep: &[bool]) {
-        self.0.retain_from(from, keep);
-    }
-}
-
-macro_rules! table_retain_starts {
+macro_rules! table_columns {
     ($($table:ident { $($column:ident),* })*) => {$(
         impl $table {
             /// Keeps, of the rows from `from` on, those whose start is wanted.
@@ -105,10 +34,15 @@ macro_rules! table_retain_starts {
                 let keep: Vec<bool> = self.start[from..].iter().map(|start| wanted(*start)).collect();
                 $(self.$column.retain_from(from, &keep);)*
             }
+
+            /// Gives back what no row needs.
+            pub(crate) fn shrink(&mut self) {
+                $(self.$column.shrink();)*
+            }
         }
     )*};
 }
-table_retain_starts! {
+table_columns! {
     HostOps { name, thread, start, dur, external_id, shapes, types, strides, values }
     ApiCalls { name, thread, start, dur, correlation, external_id }
     Activities { kind, name, lane, start, dur, correlation, external_id, detail, graph_node }
@@ -116,10 +50,28 @@ table_retain_starts! {
     MemoryEvents { thread, start, bytes, place, device, total_allocated, total_reserved }
     PythonFrames { name, thread, start, dur }
     Overheads { name, start, dur }
+    OsCalls { name, thread, start, dur }
+    CpuSamples { name, thread, start }
     SyncEvents { kind, rank, start, dur, device, context, stream, wait_on_stream, event_record }
     Collectives {
         place, start, name, group, group_ranks, dtype, group_size, in_elements, out_elements, sequence, source_rank, destination_rank
     }
+}
+
+macro_rules! table_announce {
+    ($($table:ident { $($column:ident),* })*) => {$(
+        impl $table {
+            /// Makes room for so many rows more, and for no others.
+            pub(crate) fn announce(&mut self, rows: usize) {
+                $(self.$column.announce(rows);)*
+            }
+        }
+    )*};
+}
+table_announce! {
+    ApiCalls { name, thread, start, dur, correlation, external_id }
+    Activities { kind, name, lane, start, dur, correlation, external_id, detail, graph_node }
+    Ranges { name, thread, start, dur }
 }
 
 macro_rules! table_end {
@@ -132,7 +84,7 @@ macro_rules! table_end {
         }
     )*};
 }
-table_end!(HostOps, ApiCalls, Activities, Ranges, PythonFrames, Overheads, SyncEvents);
+table_end!(HostOps, ApiCalls, Activities, Ranges, PythonFrames, Overheads, SyncEvents, OsCalls);
 
 /// An operator call on the host, as one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

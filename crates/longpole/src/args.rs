@@ -1,5 +1,6 @@
 //! Commands and flags.
 
+mod bench;
 mod ncu;
 mod record;
 
@@ -11,7 +12,11 @@ use longpole_analysis::{GroupBy, ScopeSpec};
 use longpole_trace::Ns;
 use regex::Regex;
 
-pub(crate) use ncu::NcuArgs;
+pub(crate) use bench::{
+    BenchArgs, BenchCommand, BenchCompareArgs, BenchListArgs, BenchOutput, BenchPeaksArgs, BenchRunArgs, CompareFlags, MoreSuiteFlags,
+    ProfileArgs, SaveFlags, SuiteFlags,
+};
+pub(crate) use ncu::{NcuArgs, NcuView};
 pub(crate) use record::RecordArgs;
 
 use crate::time_window;
@@ -36,8 +41,8 @@ Examples:
   longpole record -- python serve.py               record any CUDA program
   longpole doctor                                  what can be profiled on this machine
 
-Exit codes: 0 fine, 1 a check failed (check, diff --gate, doctor --strict), 2 usage, 3 input unreadable (or partial, under --strict);
-`record` returns the status of its program."
+Exit codes: 0 fine, 1 a check failed (check, diff --gate, bench compare --gate, doctor --strict), 2 usage, 3 input unreadable (or partial, under --strict);
+`record` and `profile` return the status of their program."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -239,6 +244,36 @@ Examples:
   longpole steps decode.longpole"
     )]
     Record(RecordArgs),
+    /// Keyed benchmarks: list, run, compare two builds, measured peaks
+    #[command(
+        subcommand_required = true,
+        arg_required_else_help = true,
+        after_help = "A suite is a program that holds benchmarks, named by --suite or $LONGPOLE_SUITE: Rust, Python or C++ (docs/suite-protocol.md).
+
+Examples:
+  longpole bench list --suite ./suite
+  longpole bench run --suite ./suite Qwen3-4B/ops
+  longpole bench compare before.json after.json
+  longpole bench compare --suite-before ./suite-old --suite-after ./suite-new
+  longpole bench peaks --suite ./suite
+  longpole profile --suite ./suite Qwen3-4B/ops/linear_down/decode/tile"
+    )]
+    Bench(BenchArgs),
+    /// Profile a benchmark under Nsight Compute: why the kernel of a key is slow
+    #[command(
+        after_help = "The suite runs the benchmark once between cuProfilerStart and cuProfilerStop, and ncu looks at that alone. The report is kept in
+bench/results/DATE-REVISION/; what it says goes to standard error or -o, since standard output is the suite's. Returns the status of
+the suite under ncu.
+
+Examples:
+  longpole profile Qwen3-4B/ops/linear_down/decode/tile --suite ./suite
+  longpole profile Qwen3-4B/ops/linear_down/decode/tile --full
+  longpole profile Qwen3-0.6B/model/decode_step_ctx1024/tile --table
+  longpole profile '/gemv/' --compare bench/results/2026-01-31-4ad2a26/gemv.ncu-rep
+  longpole profile '/gemv/' --json -o - -- --clock-control none"
+    )]
+    #[command(mut_arg("csv", |arg| arg.hide(true)))]
+    Profile(ProfileArgs),
     /// What can be profiled on this machine, what stands in the way, and the exact fix
     #[command(
         after_help = "It looks and tells, and changes nothing. Without a GPU it says so. Exit code 0 whatever is found; with --strict 1 when a check fails.
@@ -257,6 +292,11 @@ Examples:
   longpole explain copies --json")]
     #[command(mut_arg("csv", |arg| arg.hide(true)))]
     Explain(ExplainArgs),
+    /// Every format that is read, how to record it, and what it can answer
+    #[command(after_help = "Examples:
+  longpole formats
+  longpole formats --json")]
+    Formats(FormatsArgs),
     /// Shell completions
     #[command(after_help = "Examples:
   longpole completions bash > ~/.local/share/bash-completion/completions/longpole
@@ -281,7 +321,14 @@ impl Command {
             Self::Diff(args) => Some(&args.common),
             Self::Check(args) => Some(&args.common),
             Self::Slice(args) => Some(&args.common),
-            Self::Ncu(_) | Self::Record(_) | Self::Doctor(_) | Self::Explain(_) | Self::Completions { .. } => None,
+            Self::Ncu(_)
+            | Self::Bench(_)
+            | Self::Profile(_)
+            | Self::Record(_)
+            | Self::Doctor(_)
+            | Self::Explain(_)
+            | Self::Formats(_)
+            | Self::Completions { .. } => None,
         }
     }
 
@@ -320,6 +367,16 @@ pub(crate) struct ExplainArgs {
     /// A code from the list of suspects; all of them if not given
     #[arg(value_name = "CODE")]
     pub(crate) code: Option<String>,
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    /// Colour the text; auto means on a terminal, unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Output")]
+    pub(crate) color: ColorWhen,
+}
+
+/// Flags of `formats`.
+#[derive(Args, Debug)]
+pub(crate) struct FormatsArgs {
     #[command(flatten)]
     pub(crate) format: FormatFlags,
     /// Colour the text; auto means on a terminal, unless NO_COLOR is set

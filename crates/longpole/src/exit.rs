@@ -24,13 +24,8 @@ pub(crate) enum Failure {
     Input(String),
     /// Output could not be written.
     Output(io::Error),
-    /// A program was run, and its status is returned whatever else there is to say.
-    Program {
-        /// Its status.
-        status: i32,
-        /// What went wrong on our side.
-        message: Option<String>,
-    },
+    /// A program that was run for the user ended with this status, which is passed on; a sentence where there is one to say.
+    Program(i32, Option<String>),
 }
 
 impl Failure {
@@ -60,7 +55,7 @@ fn parts(failure: &Failure) -> (i32, Option<String>) {
         Failure::Check(message) => (CHECK, Some(message.clone())),
         Failure::Usage(message) => (USAGE, Some(message.clone())),
         Failure::Input(message) => (INPUT, Some(message.clone())),
-        Failure::Program { status, message } => (*status, message.clone()),
+        Failure::Program(status, message) => (*status, message.clone()),
     }
 }
 

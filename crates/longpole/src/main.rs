@@ -6,6 +6,7 @@
 mod alloc;
 mod args;
 mod argv;
+mod bench;
 mod check;
 mod commands;
 mod exit;
@@ -13,6 +14,7 @@ mod peaks;
 mod problems;
 mod progress;
 mod session;
+mod sink;
 mod sort;
 mod stats;
 mod terminal;

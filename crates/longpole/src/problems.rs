@@ -43,4 +43,5 @@ pub(crate) fn add(index: &TraceIndex<'_>, scope: &Scope, problems: &mut Problems
                 .note_hint(ProblemCode::CpuBound, "time one step without a profiler, then give triage its length: --unprofiled-step-ms MS");
         }
     }
+    index.trace().recorder.note_hints(problems);
 }

@@ -98,6 +98,24 @@ impl<'a> Session<'a> {
         read.resolve(&spec)
     }
 
+    /// Whether the input holds sums alone.
+    pub(crate) fn has_totals_only(&self) -> bool {
+        self.index.trace().has_totals_only()
+    }
+
+    /// Refuses an input that does not say when anything ran, for a command that asks nothing else.
+    pub(crate) fn needs_timeline(&self, command: &str) -> Result<(), Failure> {
+        if self.has_totals_only() { self.needs(command, "holds totals only, not when anything ran") } else { Ok(()) }
+    }
+
+    /// Refuses an input for what it is.
+    pub(crate) fn needs(&self, command: &str, what: &str) -> Result<(), Failure> {
+        Err(Failure::Input(format!(
+            "`{}` {what}, so `longpole {command}` has nothing to say about it; `longpole formats` lists what each format can answer",
+            self.source.path
+        )))
+    }
+
     /// What stands above every report.
     pub(crate) fn header(&self) -> Header<'_> {
         Header { source: &self.source, trust: &self.trust, scope: &self.spec }

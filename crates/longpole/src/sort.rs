@@ -2,7 +2,9 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use longpole_analysis::{CauseRow, FamilyRow, FrameRow, KernelRow, MemoryRow, RangeRow, RankRow, RooflineRow, SortKey};
+use longpole_analysis::{
+    CauseRow, FamilyRow, FamilySum, FrameRow, KernelRow, KernelSum, MemoryRow, RangeRow, RankRow, RooflineRow, ScopeSum, SortKey,
+};
 use longpole_report::views::StepOrder;
 
 use crate::exit::Failure;
@@ -36,6 +38,34 @@ const KERNELS: Keys<KernelRow> = &[
     (&["median"], largest!(median_ns), "median_ns"),
     (&["max"], largest!(max_ns), "max_ns"),
     (&["name"], |a, b| a.name.cmp(&b.name), "name"),
+];
+
+const KERNEL_SUMS: Keys<KernelSum> = &[
+    (&["cuda", "cuda_time_total", "self_cuda_time_total", "share"], largest!(cuda_ns), "cuda_ns"),
+    (&["calls", "count"], largest!(calls), "calls"),
+    (&["average"], largest!(average_ns), "average_ns"),
+    (&["median"], largest!(median_ns), "median_ns"),
+    (&["cycles"], largest!(cycles), "cycles"),
+    (&["flops"], |a, b| by_number(a.work.flops_per_s, b.work.flops_per_s), "flops_per_s"),
+    (&["bytes"], |a, b| by_number(a.work.bytes_per_s, b.work.bytes_per_s), "bytes_per_s"),
+    (&["peak", "floor"], |a, b| by_number(a.work.floor_fraction, b.work.floor_fraction), "floor_fraction"),
+    (&["name"], |a, b| a.name.cmp(&b.name), "name"),
+];
+
+const FAMILY_SUMS: Keys<FamilySum> = &[
+    (&["cuda", "self_cuda", "cuda_time_total", "self_cuda_time_total", "share"], largest!(self_cuda_ns), "self_cuda_ns"),
+    (&["calls", "count"], largest!(calls), "calls"),
+    (&["name", "family"], |a, b| a.family.name().cmp(b.family.name()), "family"),
+];
+
+const SCOPE_SUMS: Keys<ScopeSum> = &[
+    (&["nesting"], |_, _| Ordering::Equal, "name"),
+    (&["cuda", "cuda_time_total", "share"], largest!(cuda_ns), "cuda_ns"),
+    (&["self_cuda", "self_cuda_time_total"], largest!(self_cuda_ns), "self_cuda_ns"),
+    (&["cpu", "host", "cpu_time_total"], largest!(cpu_ns), "cpu_ns"),
+    (&["kernels", "calls", "count"], largest!(kernels), "kernels"),
+    (&["flops"], |a, b| by_number(a.work.flops_per_s, b.work.flops_per_s), "flops_per_s"),
+    (&["bytes"], |a, b| by_number(a.work.bytes_per_s, b.work.bytes_per_s), "bytes_per_s"),
 ];
 
 const FAMILIES: Keys<FamilyRow> = &[
@@ -164,6 +194,21 @@ pub(crate) fn families(asked: Option<&str>) -> Result<Option<Sorting<FamilyRow>>
 /// Order of ranges; `None` keeps them nested.
 pub(crate) fn ranges(asked: Option<&str>) -> Result<Option<Sorting<RangeRow>>, Failure> {
     find(RANGES, asked.filter(|&key| key != "nesting"))
+}
+
+/// Order of kernels of sums.
+pub(crate) fn kernel_sums(asked: Option<&str>) -> Result<Option<Sorting<KernelSum>>, Failure> {
+    find(KERNEL_SUMS, asked)
+}
+
+/// Order of families of sums.
+pub(crate) fn family_sums(asked: Option<&str>) -> Result<Option<Sorting<FamilySum>>, Failure> {
+    find(FAMILY_SUMS, asked)
+}
+
+/// Order of scopes; `None` keeps them nested.
+pub(crate) fn scope_sums(asked: Option<&str>) -> Result<Option<Sorting<ScopeSum>>, Failure> {
+    find(SCOPE_SUMS, asked.filter(|&key| key != "nesting"))
 }
 
 /// Order of allocations.

@@ -17,6 +17,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("longpole-parquet", &["longpole-trace"]),
     ("longpole-recorder", &["longpole-recording"]),
     ("longpole-mock-cupti", &["longpole-recorder", "longpole-recording"]),
+    ("longpole-example-suite", &["longpole-bench"]),
     ("longpole-qwen3", &["longpole-bench"]),
     (
         "longpole",

@@ -31,6 +31,9 @@ use crate::ranges::range_tables;
 use crate::smells::Smell;
 use crate::steps::StepGroup;
 
+/// A row of a source without steps: what it is of, its time, and its calls.
+pub(crate) type WholeRow = (DiffKind, String, Ns, Option<u64>);
+
 /// Compares two traces.
 pub fn diff(before: &DiffSide<'_, '_>, after: &DiffSide<'_, '_>) -> Diff {
     let (a, b) = (&before.steps.groups, &after.steps.groups);
@@ -191,6 +194,38 @@ fn whole(before: &DiffSide<'_, '_>, after: &DiffSide<'_, '_>, rows: &mut Rows) {
     for key in keys {
         let (from, to) = (a.remove(&key), b.remove(&key));
         rows.add(None, key, Per::Trace, (1, 1), from.as_ref(), to.as_ref());
+    }
+}
+
+/// Rows of two sources that have one number of each thing. A missing number of calls is absent.
+pub(crate) fn whole_rows(before: Vec<WholeRow>, after: Vec<WholeRow>) -> Diff {
+    let mut rows = Rows::default();
+    let samples = |time: Ns, calls: Option<u64>| Samples { times: vec![time.get()], calls: calls.unwrap_or_default(), of_host: false };
+    let mut after: HashMap<(DiffKind, String), (Ns, Option<u64>), FixedState> =
+        after.into_iter().map(|(kind, key, time, calls)| ((kind, key), (time, calls))).collect();
+    let mut add = |key: (DiffKind, String), a: Option<(Ns, Option<u64>)>, b: Option<(Ns, Option<u64>)>| {
+        let [from, to] = [a, b].map(|side| side.map(|(time, calls)| samples(time, calls)));
+        rows.add(None, key, Per::Trace, (1, 1), from.as_ref(), to.as_ref());
+        if let Some(row) = rows.list.last_mut() {
+            let counted = |side: Option<(Ns, Option<u64>)>| side.is_some_and(|(_, calls)| calls.is_some());
+            row.calls = (row.calls.0.filter(|_| counted(a)), row.calls.1.filter(|_| counted(b)));
+        }
+    };
+    for (kind, key, time, calls) in before {
+        let key = (kind, key);
+        let other = after.remove(&key);
+        add(key, Some((time, calls)), other);
+    }
+    for (key, side) in after {
+        add(key, None, Some(side));
+    }
+    Diff {
+        settings: Vec::new(),
+        pairs: Vec::new(),
+        only_before: Vec::new(),
+        only_after: Vec::new(),
+        rows: rows.finish(),
+        suspects: Vec::new(),
     }
 }
 

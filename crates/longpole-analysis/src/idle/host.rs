@@ -39,6 +39,7 @@ pub(super) type State = (IdleCause, HostFrame);
 pub(super) struct Host<'a, 't> {
     index: &'a TraceIndex<'t>,
     frames: Order,
+    os_calls: Order,
     calls: WorkOfName,
     ops: WorkOfName,
     python: WorkOfName,
@@ -50,10 +51,11 @@ pub(super) struct Host<'a, 't> {
 impl<'a, 't> Host<'a, 't> {
     pub(super) fn new(index: &'a TraceIndex<'t>, records: &'a Overheads) -> Self {
         let trace = index.trace();
-        let frames = &trace.frames;
+        let (frames, os_calls) = (&trace.frames, &trace.os_calls);
         Self {
             index,
             frames: Order::nesting(trace.threads.len(), &frames.thread, &frames.start, &frames.dur),
+            os_calls: Order::nesting(trace.threads.len(), &os_calls.thread, &os_calls.start, &os_calls.dur),
             calls: WorkOfName::of_calls(trace),
             ops: WorkOfName::of_ops(trace),
             python: WorkOfName::of_frames(trace),
@@ -213,14 +215,17 @@ struct Thread<'s, 'a, 't> {
     host: &'s mut Host<'a, 't>,
     nodes: std::ops::Range<usize>,
     frames: std::ops::Range<usize>,
-    /// Start of the next node and the next frame; [`Ns::MAX`] at the end.
+    os_calls: std::ops::Range<usize>,
+    /// Start of the next node, frame and call into the operating system; [`Ns::MAX`] at the end.
     next_node: Ns,
     next_frame: Ns,
+    next_os: Ns,
     taken: u32,
     calls: Stack,
     ops: Stack,
     python: Stack,
     ranges: Stack,
+    os: Stack,
     /// Until when a compiler is known to work, and what it calls that.
     compiling: (Ns, HostFrame),
     /// What the profiler recorded of itself, and until when that holds.
@@ -233,20 +238,24 @@ struct Thread<'s, 'a, 't> {
 impl<'s, 'a, 't> Thread<'s, 'a, 't> {
     fn new(host: &'s mut Host<'a, 't>, thread: ThreadId) -> Self {
         let tree = host.index.tree();
-        let (nodes, frames) = (tree.thread_nodes(thread), host.frames.thread(thread.index()));
+        let (nodes, frames, os_calls) =
+            (tree.thread_nodes(thread), host.frames.thread(thread.index()), host.os_calls.thread(thread.index()));
         let is_detail = |node: usize| !matches!(tree.row(NodeId(node as u32)), HostRow::Api(_));
         let has_detail = !frames.is_empty() || nodes.clone().any(is_detail);
         let mut sweep = Self {
             host,
             nodes,
             frames,
+            os_calls,
             next_node: Ns::MAX,
             next_frame: Ns::MAX,
+            next_os: Ns::MAX,
             taken: 0,
             calls: Stack::default(),
             ops: Stack::default(),
             python: Stack::default(),
             ranges: Stack::default(),
+            os: Stack::default(),
             compiling: (Ns::MIN, HostFrame::NOTHING),
             record: None,
             record_until: Ns::MIN,
@@ -254,6 +263,7 @@ impl<'s, 'a, 't> Thread<'s, 'a, 't> {
         };
         sweep.peek_node();
         sweep.peek_frame();
+        sweep.peek_os();
         sweep
     }
 
@@ -266,14 +276,23 @@ impl<'s, 'a, 't> Thread<'s, 'a, 't> {
         self.next_frame = row.map_or(Ns::MAX, |row| self.host.index.trace().frames.start[row]);
     }
 
+    fn peek_os(&mut self) {
+        let row = (!self.os_calls.is_empty()).then(|| self.host.os_calls.row(self.os_calls.start) as usize);
+        self.next_os = row.map_or(Ns::MAX, |row| self.host.index.trace().os_calls.start[row]);
+    }
+
     /// Opens what starts until `now`.
     fn advance(&mut self, now: Ns) {
         loop {
-            // A Python function is around what starts with it.
-            if self.next_frame <= now && self.next_frame <= self.next_node && !self.frames.is_empty() {
+            // Calls into the operating system are inside what starts with them, and a Python function is around it.
+            if self.next_os <= now && self.next_os < self.next_node && self.next_os < self.next_frame && !self.os_calls.is_empty() {
+                self.open_os_call();
+            } else if self.next_frame <= now && self.next_frame <= self.next_node && !self.frames.is_empty() {
                 self.open_frame();
             } else if self.next_node <= now && !self.nodes.is_empty() {
                 self.open_node();
+            } else if self.next_os <= now && !self.os_calls.is_empty() {
+                self.open_os_call();
             } else {
                 return;
             }
@@ -288,6 +307,17 @@ impl<'s, 'a, 't> Thread<'s, 'a, 't> {
         let work = self.host.python.get(trace, name);
         self.open(FrameKind::Python, name, start, end_of(start, trace.frames.dur[row]), work);
         self.peek_frame();
+    }
+
+    fn open_os_call(&mut self) {
+        let calls = &self.host.index.trace().os_calls;
+        let row = self.host.os_calls.row(self.os_calls.start) as usize;
+        self.os_calls.start += 1;
+        let (name, start, dur) = (calls.name[row], calls.start[row], calls.dur[row]);
+        self.taken += 1;
+        self.os.top(start);
+        self.os.0.push(Open { end: end_of(start, dur), order: self.taken, name, work: Work::Other });
+        self.peek_os();
     }
 
     fn open_node(&mut self) {
@@ -321,7 +351,7 @@ impl<'s, 'a, 't> Thread<'s, 'a, 't> {
             FrameKind::Call => &mut self.calls,
             FrameKind::Operator => &mut self.ops,
             FrameKind::Python => &mut self.python,
-            FrameKind::Range | FrameKind::Overhead | FrameKind::Nothing => &mut self.ranges,
+            FrameKind::Range | FrameKind::OsCall | FrameKind::Overhead | FrameKind::Nothing => &mut self.ranges,
         };
         stack.top(start);
         stack.0.push(Open { end, order: self.taken, name, work });
@@ -334,7 +364,7 @@ impl<'s, 'a, 't> Thread<'s, 'a, 't> {
             self.record_until = self.host.records.next_change(now);
             self.record = self.host.records.at(now);
         }
-        let mut next = self.next_node.min(self.next_frame).min(self.record_until);
+        let mut next = self.next_node.min(self.next_frame).min(self.next_os).min(self.record_until);
         if self.compiling.0 > now {
             next = next.min(self.compiling.0);
         }
@@ -342,16 +372,26 @@ impl<'s, 'a, 't> Thread<'s, 'a, 't> {
         let mut look_at = |open: Option<Open>, kind: FrameKind| {
             if let Some(open) = open {
                 next = next.min(open.end);
-                if kind != FrameKind::Range && innermost.is_none_or(|(known, _)| known.order < open.order) {
+                if !matches!(kind, FrameKind::Range | FrameKind::OsCall) && innermost.is_none_or(|(known, _)| known.order < open.order) {
                     innermost = Some((open, kind));
                 }
             }
         };
+        let os = self.os.top(now);
         look_at(call, FrameKind::Call);
         look_at(op, FrameKind::Operator);
         look_at(python, FrameKind::Python);
         look_at(range, FrameKind::Range);
-        (self.cause(now, innermost, op, python, range), next)
+        look_at(os, FrameKind::OsCall);
+        let (cause, frame) = self.cause(now, innermost, op, python, range);
+        // A call into the operating system says where the host was, not why: the cause stays that of what is around it. Inside a runtime call it
+        // is that call's own business.
+        let is_told = matches!(frame.kind, FrameKind::Operator | FrameKind::Python | FrameKind::Range | FrameKind::Nothing);
+        let is_hosts = matches!(cause, IdleCause::Dispatch | IdleCause::Python | IdleCause::OutsideOperators | IdleCause::NothingRecorded);
+        let around = innermost.map_or(0, |(open, _)| open.order);
+        let Some(os) = os.filter(|os| is_told && is_hosts && os.order > around) else { return ((cause, frame), next) };
+        let cause = if cause == IdleCause::NothingRecorded { IdleCause::OutsideOperators } else { cause };
+        ((cause, HostFrame { kind: FrameKind::OsCall, name: Some(os.name), inside: op.map(|op| op.name) }), next)
     }
 
     fn cause(&self, now: Ns, innermost: Option<(Open, FrameKind)>, op: Option<Open>, python: Option<Open>, range: Option<Open>) -> State {

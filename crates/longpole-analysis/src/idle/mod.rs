@@ -9,6 +9,7 @@ mod gaps;
 mod host;
 mod names;
 mod queue;
+mod samples;
 mod tally;
 mod types;
 mod waits;
@@ -21,7 +22,10 @@ use crate::scope::Scope;
 use gaps::Gaps;
 use host::{Found, Host, Overheads, Query};
 use tally::{Parts, Tally};
-pub use types::{CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, IdleCause, IdlePiece, IdleTable, Queue, QueueSample, RangeIdle};
+pub use types::{
+    CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, HostSamples, IdleCause, IdlePiece, IdleTable, Queue, QueueSample, RangeIdle,
+    SampleRow,
+};
 
 /// Why the devices of a scope were idle.
 ///
@@ -50,6 +54,7 @@ pub fn idle_table(index: &TraceIndex<'_>, scope: &Scope) -> IdleTable {
         span_ns: Some(gaps.devices.iter().map(|device| device.extent.len()).sum()),
         causes,
         by_frame: tally.frame_rows(),
+        host_samples: samples::of_gaps(index, &gaps),
         unsplit_gaps: tally.unsplit,
         ..IdleTable::default()
     };

@@ -283,3 +283,83 @@ fn more_devices_than_are_told_apart_on_one_thread() {
     let dispatch = table.causes.iter().find(|row| row.cause == IdleCause::Dispatch).unwrap();
     assert_eq!(dispatch.idle_ns, Ns(200 * IdleTable::SPLIT_TOGETHER as i64));
 }
+
+/// Calls into the operating system say where the host was; why is said by what is around them.
+#[test]
+fn calls_into_the_operating_system_name_the_frame_and_not_the_cause() {
+    let mut sample = Sample::new();
+    sample.range("step", 0, 1_000);
+    sample.launch("cudaLaunchKernel", 10, 5).kernel("a", 20, 80);
+    sample.launch("cudaStreamSynchronize", 90, 30);
+    // Inside a runtime call it is that call's business.
+    sample.os_call("poll", 95, 20);
+    sample.os_call("pthread_cond_wait", 130, 30);
+    sample.op("aten::mm", 170, 100);
+    sample.os_call("read", 180, 10);
+    sample.os_call("mmap", 185, 2);
+    // It starts with the call that it is inside of.
+    sample.launch("cudaMalloc", 200, 20);
+    sample.os_call("ioctl", 200, 20);
+    sample.launch("cudaLaunchKernel", 240, 20).kernel("b", 250, 10);
+    let trace = sample.finish();
+    let want = [
+        "100..120 blocked_in_sync cudaStreamSynchronize",
+        "120..130 outside_operators step",
+        "130..160 outside_operators pthread_cond_wait",
+        "160..170 outside_operators step",
+        "170..180 dispatch aten::mm",
+        "180..185 dispatch read in aten::mm",
+        "185..187 dispatch mmap in aten::mm",
+        "187..190 dispatch read in aten::mm",
+        "190..200 dispatch aten::mm",
+        "200..220 allocation cudaMalloc in aten::mm",
+        "220..240 dispatch aten::mm",
+        "240..250 launch_latency cudaLaunchKernel in aten::mm",
+    ];
+    assert_eq!(pieces(&trace), want);
+    let table = idle_table(&TraceIndex::new(&trace), &Scope::whole());
+    let row = table.by_frame.iter().find(|row| row.name.as_deref() == Some("pthread_cond_wait")).unwrap();
+    assert_eq!((row.kind, row.cause, row.idle_ns), (FrameKind::OsCall, IdleCause::OutsideOperators, Ns(30)));
+    assert_eq!(table.host_samples, None, "none were recorded");
+    let ops = crate::op_table(&TraceIndex::new(&trace), &Scope::whole(), crate::GroupBy::Name).rows;
+    assert!(
+        ops.iter().all(|row| !["poll", "read", "mmap", "ioctl", "pthread_cond_wait"].contains(&row.name.as_str())),
+        "they are no operators"
+    );
+}
+
+/// Where nothing but calls was recorded of a thread, what it did between them is known for calls into the operating system alone.
+#[test]
+fn on_a_thread_with_calls_alone_the_operating_system_still_tells() {
+    let mut sample = Sample::new();
+    sample.launch("cudaLaunchKernel", 10, 5).kernel("a", 20, 30);
+    sample.os_call("sem_wait", 60, 20);
+    sample.launch("cudaLaunchKernel", 100, 5).kernel("b", 110, 10);
+    let want = [
+        "50..60 nothing_recorded -",
+        "60..80 outside_operators sem_wait",
+        "80..100 nothing_recorded -",
+        "100..110 launch_latency cudaLaunchKernel",
+    ];
+    assert_eq!(pieces(&sample.finish()), want);
+}
+
+#[test]
+fn samples_count_where_a_device_waited_for_their_thread() {
+    let mut sample = Sample::new();
+    sample.launch("cudaLaunchKernel", 10, 5).kernel("a", 20, 30);
+    sample.launch("cudaLaunchKernel", 100, 5).kernel("b", 110, 10);
+    sample.on_device(1, 7);
+    sample.launch("cudaLaunchKernel", 12, 5).kernel("c", 20, 40);
+    sample.launch("cudaLaunchKernel", 104, 5).kernel("d", 120, 10);
+    // Both devices wait from 60 on: that is one sample. Before, one of them does.
+    for (name, at) in [("early", 49), ("tokenize", 50), ("tokenize", 70), ("schedule", 99), ("launch", 102), ("late", 104)] {
+        sample.cpu_sample(name, at);
+    }
+    sample.on_thread(2);
+    sample.cpu_sample("of another thread", 70);
+    let trace = sample.finish();
+    let found = idle_table(&TraceIndex::new(&trace), &Scope::whole()).host_samples.unwrap();
+    let rows: Vec<(&str, u64)> = found.rows.iter().map(|row| (row.name.as_str(), row.samples)).collect();
+    assert_eq!((found.samples, rows), (4, vec![("tokenize", 2), ("launch", 1), ("schedule", 1)]));
+}

@@ -114,6 +114,8 @@ pub enum FrameKind {
     Call,
     /// A Python function.
     Python,
+    /// A call into the operating system's libraries, innermost, in no runtime or driver call.
+    OsCall,
     /// A named range, with no operator, call or Python function open inside it.
     Range,
     /// A record of the profiler about itself or about loading code.
@@ -136,6 +138,27 @@ pub struct HostFrame {
 impl HostFrame {
     /// No frame.
     pub const NOTHING: Self = Self { kind: FrameKind::Nothing, name: None, inside: None };
+}
+
+/// What CPU samples say of the threads that devices waited for.
+///
+/// A sample is a moment, not a stretch of time: how many there are of a function is in proportion to the time in it, where the recorder
+/// samples by the clock. Nothing is made of single samples.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostSamples {
+    /// Samples of a launching thread while a device waited for it to launch; each is counted once.
+    pub samples: u64,
+    /// By innermost function, most first; equal numbers by name.
+    pub rows: Vec<SampleRow>,
+}
+
+/// Samples of one function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampleRow {
+    /// The innermost function of the stack.
+    pub name: String,
+    /// Its samples.
+    pub samples: u64,
 }
 
 /// Idle time of one host frame and cause.
@@ -251,6 +274,8 @@ pub struct IdleTable {
     pub by_range: Vec<RangeIdle>,
     /// By host frame and cause, largest first; their sum is `idle_ns`.
     pub by_frame: Vec<FrameRow>,
+    /// What launching threads ran meanwhile; absent when the recording has no CPU samples.
+    pub host_samples: Option<HostSamples>,
     /// The queues of all devices together.
     pub queue: Queue,
     /// Each device.

@@ -48,6 +48,7 @@ pub struct LinkCounts {
 #[derive(Debug)]
 pub struct Links {
     call: Vec<u32>,
+    /// Empty when there is no operator.
     owner: Vec<u32>,
     /// One bit an API call.
     launched: Vec<u64>,
@@ -62,7 +63,7 @@ impl Links {
         let count = trace.activities.len();
         let mut links = Self {
             call: Vec::with_capacity(count),
-            owner: Vec::with_capacity(count),
+            owner: Vec::with_capacity(if trace.host_ops.is_empty() { 0 } else { count }),
             launched: vec![0; trace.api_calls.len().div_ceil(64)],
             launches: vec![0; trace.api_calls.len().div_ceil(64)],
             captured: vec![0; trace.api_calls.len().div_ceil(64)],
@@ -98,7 +99,9 @@ impl Links {
                 owner = ops.last(rank, id).and_then(|op| tree.op_node(HostOpId(op))).and_then(|node| tree.enclosing_op(node));
             }
             links.call.push(call.unwrap_or(NONE));
-            links.owner.push(owner.map_or(NONE, |node| node.0));
+            if !trace.host_ops.is_empty() {
+                links.owner.push(owner.map_or(NONE, |node| node.0));
+            }
         }
         links.counts.chosen_by_time = chooser.chosen_by_time();
         links.count_launches(trace);
@@ -148,9 +151,13 @@ impl Links {
         Some(self.call[activity.index()]).filter(|&call| call != NONE).map(ApiCallId)
     }
 
+    fn owner_of(&self, activity: ActivityId) -> u32 {
+        if self.owner.is_empty() { NONE } else { self.owner[activity.index()] }
+    }
+
     /// Who an activity belongs to.
     pub fn owner(&self, activity: ActivityId) -> Owner {
-        match (self.owner[activity.index()], self.call[activity.index()]) {
+        match (self.owner_of(activity), self.call[activity.index()]) {
             (NONE, NONE) => Owner::Unrecorded,
             (NONE, call) => Owner::LaunchedOutside(ApiCallId(call)),
             (node, _) => Owner::Op(NodeId(node)),
@@ -159,7 +166,7 @@ impl Links {
 
     /// The operator that an activity belongs to, as a node of the host tree.
     pub fn owner_node(&self, activity: ActivityId) -> Option<NodeId> {
-        Some(self.owner[activity.index()]).filter(|&node| node != NONE).map(NodeId)
+        Some(self.owner_of(activity)).filter(|&node| node != NONE).map(NodeId)
     }
 
     /// Whether an API call launched any recorded activity.

@@ -15,7 +15,7 @@ mod tree;
 
 use std::sync::OnceLock;
 
-use longpole_trace::Trace;
+use longpole_trace::{ActivityId, Ns, ThreadId, Trace};
 
 use crate::stream_health::StreamHealth;
 pub use links::{LinkCounts, Links, Owner};
@@ -55,6 +55,16 @@ impl<'t> TraceIndex<'t> {
             let (tree, calls) = rayon::join(|| self.tree(), || join::launches(self.trace));
             Links::build(self.trace, tree, &calls)
         })
+    }
+
+    /// The thread that launched an activity, and when: by its call; failing that, by the operator that its external id names.
+    pub(crate) fn launch(&self, activity: ActivityId) -> Option<(ThreadId, Ns)> {
+        if let Some(call) = self.links().call(activity) {
+            let calls = &self.trace.api_calls;
+            return Some((calls.thread[call.index()], calls.start[call.index()]));
+        }
+        let node = self.links().owner_node(activity)?;
+        Some((self.tree().thread(node), self.tree().start(node)))
     }
 
     /// What is wrong on the device streams.

@@ -101,7 +101,8 @@ fn duration(index: &TraceIndex<'_>, activity: ActivityId) -> Ns {
 /// Gives device work that no operator owns to its groups.
 fn outside_operators<F: Filter>(index: &TraceIndex<'_>, filter: &F, groups: &mut Groups<'_>) {
     let (trace, links) = (index.trace(), index.links());
-    let mut outside = Vec::new();
+    // One bit a call, in the order of the table: launches are counted, not activities, since a graph launch has many.
+    let mut outside = vec![0_u64; trace.api_calls.len().div_ceil(64)];
     let mut unrecorded = Vec::new();
     for row in 0..trace.activities.len() {
         let activity = ActivityId::from_index(row);
@@ -110,7 +111,7 @@ fn outside_operators<F: Filter>(index: &TraceIndex<'_>, filter: &F, groups: &mut
             continue;
         }
         let (name, start) = if let Owner::LaunchedOutside(call) = owner {
-            outside.push(call);
+            outside[call.index() / 64] |= 1 << (call.index() % 64);
             (Some(trace.api_calls.name[call.index()]), trace.api_calls.start[call.index()])
         } else {
             unrecorded.push((trace.lane_rank(trace.activities.lane[row]), trace.activities.correlation(row)));
@@ -120,12 +121,12 @@ fn outside_operators<F: Filter>(index: &TraceIndex<'_>, filter: &F, groups: &mut
         group.own.cuda += duration(index, activity);
         group.total.cuda += duration(index, activity);
     }
-    // Launches are counted, not activities: a graph launch has many. Activities with no number are a launch each.
-    outside.sort_unstable();
-    outside.dedup();
-    for call in outside {
-        groups.of_launch(Some(trace.api_calls.name[call.index()]), Ns::MAX).calls += 1;
+    for (word, bits) in outside.into_iter().enumerate().filter(|(_, bits)| *bits != 0) {
+        for call in (0..64).filter(|bit| bits >> bit & 1 == 1).map(|bit| word * 64 + bit) {
+            groups.of_launch(Some(trace.api_calls.name[call]), Ns::MAX).calls += 1;
+        }
     }
+    // Activities with no number are a launch each.
     unrecorded.sort_unstable();
     unrecorded.dedup_by(|a, b| a == b && a.1.is_some());
     if !unrecorded.is_empty() {

@@ -8,11 +8,10 @@ mod sweep;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use longpole_trace::{ActivityId, ActivityKind, DeviceId, Interval, Ns, RangeId, ThreadId, Trace};
+use longpole_trace::{ActivityId, DeviceId, Interval, Ns, RangeId, ThreadId, Trace};
 
 use crate::index::TraceIndex;
 use crate::scope::{Scope, autograd_workers};
-use sweep::Launch;
 
 /// All instances of one range at one place in the nesting.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,7 +169,7 @@ fn instances(index: &TraceIndex<'_>, scope: &Scope, mut extents: Option<&mut Vec
     for (at, instance) in instances.iter().enumerate() {
         of_thread[instance.thread.index()].push(at as u32);
     }
-    let launches = launches_by_thread(index, scope);
+    let mut launches = launches_by_thread(index, scope);
     let workers = autograd_workers(index);
     let worker_threads: Vec<usize> = (0..workers.len()).filter(|&thread| workers[thread]).collect();
     for (thread, own) in of_thread.iter().enumerate().filter(|(_, own)| !own.is_empty()) {
@@ -181,27 +180,33 @@ fn instances(index: &TraceIndex<'_>, scope: &Scope, mut extents: Option<&mut Vec
             .fold((Ns::MAX, Ns::MIN), |(first, last), instance| (first.min(instance.start), last.max(instance.end)));
         // Many threads may each see all that the autograd workers launched; most of it lies outside their ranges.
         let of_process = worker_threads.iter().filter(|&&worker| trace.threads[worker].process == process);
-        let sources = of_process.copied().chain((!workers[thread]).then_some(thread));
-        let mut seen: Vec<Launch> =
-            sources.flat_map(|source| &launches[source]).filter(|launch| first <= launch.at && launch.at < last).copied().collect();
-        seen.sort_by_key(|launch| launch.at);
-        sweep::run(&mut instances, own, trace, &seen, extents.as_deref_mut());
+        let launched = |row: &u32| index.launch(ActivityId(*row)).map_or(Ns::MIN, |(_, at)| at);
+        let is_seen = |row: &u32| (first..last).contains(&launched(row));
+        // What a thread launched itself is asked for once, and its list is as long as the trace.
+        let mut seen = if workers[thread] { Vec::new() } else { std::mem::take(&mut launches[thread]) };
+        seen.retain(is_seen);
+        let own_launches = seen.len();
+        seen.extend(of_process.flat_map(|&source| &launches[source]).filter(|row| is_seen(row)));
+        // Ties go to the workers' launches.
+        seen.rotate_left(own_launches);
+        if !seen.is_sorted_by_key(launched) {
+            seen.sort_by_key(launched);
+        }
+        sweep::run(&mut instances, own, trace, &sweep::Launches { rows: &seen, launched: &launched }, extents.as_deref_mut());
     }
     instances
 }
 
 /// Device activities in scope, by the thread that launched them.
-fn launches_by_thread(index: &TraceIndex<'_>, scope: &Scope) -> Vec<Vec<Launch>> {
+fn launches_by_thread(index: &TraceIndex<'_>, scope: &Scope) -> Vec<Vec<u32>> {
     let trace = index.trace();
     let mut launches = vec![Vec::new(); trace.threads.len()];
     for row in 0..trace.activities.len() {
         let id = ActivityId::from_index(row);
-        if let Some(call) = index.links().call(id)
+        if let Some((thread, _)) = index.launch(id)
             && scope.includes_activity(index, id)
         {
-            let is_kernel = matches!(trace.activities.kind[row], ActivityKind::Kernel | ActivityKind::Other);
-            let launch = Launch { at: trace.api_calls.start[call.index()], activity: id, is_kernel };
-            launches[trace.api_calls.thread[call.index()].index()].push(launch);
+            launches[thread.index()].push(row as u32);
         }
     }
     launches

@@ -11,55 +11,96 @@ use std::collections::BTreeMap;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use longpole_trace::{ActivityId, DeviceId, Interval, Ns, Trace};
+use longpole_trace::{ActivityKind, DeviceId, Interval, Ns, Trace};
 
 use super::{DeviceWork, Instance, NONE};
 
 /// Devices of one instance whose extents are given. A thread works for a few; a hostile trace must not cost ranges times devices.
 const DEVICES: usize = 64;
 
-/// A device activity and when its launch began.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Launch {
-    pub(super) at: Ns,
-    pub(super) activity: ActivityId,
-    pub(super) is_kernel: bool,
+/// Device activities in order of their launches.
+pub(super) struct Launches<'a> {
+    pub(super) rows: &'a [u32],
+    /// When the launch of an activity began.
+    pub(super) launched: &'a dyn Fn(&u32) -> Ns,
 }
 
-/// Finds the work of all instances of one thread, and what is around each. `order` is in order of start, outer before inner;
-/// `launches` are sorted by time. First start to last end on each device go to `extents`, of [`DEVICES`] devices an instance at most.
+impl Launches<'_> {
+    /// How many were launched before a time.
+    fn before(&self, time: Ns) -> u32 {
+        self.rows.partition_point(|row| (self.launched)(row) < time) as u32
+    }
+}
+
+/// A range and the launches inside it.
+#[derive(Clone, Copy)]
+struct Asked {
+    from: u32,
+    to: u32,
+    at: u32,
+}
+
+/// Finds the work of all instances of one thread, and what is around each. `order` is in order of start, outer before inner.
+/// First start to last end on each device go to `extents`, of [`DEVICES`] devices an instance at most.
 pub(super) fn run(
     instances: &mut [Instance],
     order: &[u32],
     trace: &Trace,
-    launches: &[Launch],
+    launches: &Launches<'_>,
     mut extents: Option<&mut Vec<(u32, DeviceId, Interval)>>,
 ) {
     set_parents(instances, order);
     // Launches inside each instance: from its start until before its end.
-    let mut asked: Vec<(usize, usize, u32)> = Vec::with_capacity(order.len());
+    let mut asked: Vec<Asked> = Vec::with_capacity(order.len());
     for &at in order {
         let instance = &instances[at as usize];
-        let from = launches.partition_point(|launch| launch.at < instance.start);
-        let to = launches.partition_point(|launch| launch.at < instance.end);
+        let (from, to) = (launches.before(instance.start), launches.before(instance.end));
         if from < to {
-            asked.push((to, from, at));
+            asked.push(Asked { from, to, at });
         }
     }
-    asked.sort_unstable();
+    asked.sort_unstable_by_key(|asked| asked.from);
+    // Ranges that share no launch, not even over others, are answered apart: steps follow each other, and the sums of one step fit the cache.
+    let mut rest = asked.as_mut_slice();
+    while let Some(first) = rest.first() {
+        let (from, mut to) = (first.from, first.to);
+        let is_together = |asked: &&Asked| {
+            let joins = asked.from < to;
+            to = if joins { to.max(asked.to) } else { to };
+            joins
+        };
+        let len = rest.iter().take_while(is_together).count();
+        let (together, others) = std::mem::take(&mut rest).split_at_mut(len);
+        together.sort_unstable_by_key(|asked| (asked.to, asked.from, asked.at));
+        answer(instances, trace, together, &launches.rows[from as usize..to as usize], from, extents.as_deref_mut());
+        rest = others;
+    }
+}
+
+/// Finds the work of instances in order of the last launch inside, given the launches inside any of them; `first` is the position of the first.
+fn answer(
+    instances: &mut [Instance],
+    trace: &Trace,
+    asked: &[Asked],
+    launches: &[u32],
+    first: u32,
+    mut extents: Option<&mut Vec<(u32, DeviceId, Interval)>>,
+) {
+    let activities = &trace.activities;
     let mut kernels = Vec::with_capacity(launches.len() + 1);
-    kernels.push(0_u64);
+    kernels.push(0_u32);
     let mut work = Work::new(launches.len());
-    for (to, from, at) in asked {
+    for &Asked { from, to, at } in asked {
+        let (from, to) = ((from - first) as usize, (to - first) as usize);
         while kernels.len() <= to {
-            let launch = &launches[kernels.len() - 1];
-            let row = launch.activity.index();
-            let device = trace.lanes[trace.activities.lane[row].index()].device;
-            work.push(device, Interval::new(trace.activities.start[row], trace.activities.dur[row]));
-            kernels.push(kernels.last().copied().unwrap_or(0) + u64::from(launch.is_kernel));
+            let row = launches[kernels.len() - 1] as usize;
+            let device = trace.lanes[activities.lane[row].index()].device;
+            work.push(device, Interval::new(activities.start[row], activities.dur[row]));
+            let is_kernel = matches!(activities.kind[row], ActivityKind::Kernel | ActivityKind::Other);
+            kernels.push(kernels.last().copied().unwrap_or(0) + u32::from(is_kernel));
         }
         let instance = &mut instances[at as usize];
-        instance.kernels = kernels[to] - kernels[from];
+        instance.kernels = u64::from(kernels[to] - kernels[from]);
         instance.device = Some(work.since(from));
         if let Some(extents) = &mut extents {
             extents.extend(work.extents(from).map(|(device, extent)| (at, device, extent)));

@@ -27,4 +27,5 @@ pub use peaks::{KnownDevice, MeasuredPeaks, PeakKind, Peaks};
 pub use table::{
     FasterThan, LAUNCH_BOUND_KERNEL_NS, NEGLIGIBLE_FLOOR_NS, NoPeaks, RooflineRow, RooflineTable, UnknownRows, Verdict, peaks_of, roofline,
 };
+pub(crate) use work::ns_at;
 pub use work::{Engine, Floor, Roof, UnknownWork, Work};

@@ -59,7 +59,7 @@ pub struct Floor {
 }
 
 /// Nanoseconds that `amount` takes at `per_second`, rounded up. `None` when the rate is zero.
-fn ns_at(amount: u64, per_second: u64) -> Option<Ns> {
+pub(crate) fn ns_at(amount: u64, per_second: u64) -> Option<Ns> {
     let ns = (u128::from(amount) * 1_000_000_000).div_ceil(u128::from(per_second).max(1));
     (per_second > 0).then(|| Ns(i64::try_from(ns).unwrap_or(i64::MAX)))
 }

@@ -1,6 +1,6 @@
 //! Finds the ranks, devices and instances that a scope names.
 
-use longpole_trace::{Interval, IntervalSet, Ns, ProcessId, RangeId, StrId, ThreadId, Trace};
+use longpole_trace::{AggregateKind, Interval, IntervalSet, Ns, ProcessId, RangeId, StrId, ThreadId, Trace};
 
 use super::{ScopeError, autograd_workers};
 use crate::index::TraceIndex;
@@ -57,6 +57,25 @@ pub(super) fn devices(trace: &Trace, ordinal: i64, ranks: Option<&[bool]>) -> Re
     known.sort_unstable();
     known.dedup();
     Err(ScopeError::NoSuchDevice(ordinal, known))
+}
+
+/// Rows of sums in a scope of that name, the scope included.
+pub(super) fn aggregates(trace: &Trace, name: &str) -> Result<Vec<bool>, ScopeError> {
+    let table = &trace.aggregates;
+    let matches = |text: &str| name.strip_suffix('*').map_or(text == name, |prefix| text.starts_with(prefix));
+    let mut inside = vec![false; table.len()];
+    for row in 0..table.len() {
+        let around = table.parent(row).is_some_and(|parent| inside[parent.index()]);
+        inside[row] = around || table.kind[row] == AggregateKind::Scope && matches(trace.strings.get(table.name[row]));
+    }
+    if inside.contains(&true) {
+        return Ok(inside);
+    }
+    let mut names: Vec<&str> =
+        (0..table.len()).filter(|&row| table.kind[row] == AggregateKind::Scope).map(|row| trace.strings.get(table.name[row])).collect();
+    names.sort_unstable();
+    names.dedup();
+    Err(ScopeError::NoSuchRange(name.to_owned(), names.into_iter().map(str::to_owned).collect()))
 }
 
 pub(super) fn range(index: &TraceIndex<'_>, name: &str, ranks: Option<&[bool]>) -> Result<Vec<IntervalSet>, ScopeError> {

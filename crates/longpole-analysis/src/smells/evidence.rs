@@ -5,8 +5,10 @@ use hashbrown::HashMap;
 use longpole_trace::{ActivityId, ActivityKind, ApiCallId, Interval, IntervalSet, Ns, StrId, ThreadId};
 
 use super::facts::names_with;
+use super::outermost::time_in_work;
 use super::thresholds::{LONG_CALL_RATIO, LONG_CALL_SHARE, SHORTEST_START_UP, SMALL_KERNEL};
 use crate::index::{HostRow, NodeId};
+use crate::median::lower_median;
 use crate::pace::Pace;
 use crate::profiler_overhead::profiler_intervals;
 use crate::triage::{Tables, rank_number};
@@ -123,7 +125,6 @@ impl Evidence {
     fn device_side(&mut self, tables: &Tables<'_, '_>) {
         let (index, trace) = (tables.index, tables.index.trace());
         let activities = &trace.activities;
-        let mut kernels = Vec::new();
         let graph_launch = names_with(trace, |name| name.contains("GraphLaunch"));
         let mut replayed = vec![false; trace.api_calls.len()];
         for row in 0..activities.len() {
@@ -134,7 +135,6 @@ impl Evidence {
             let duration = activities.dur[row].max(Ns::ZERO);
             let is_kernel = matches!(activities.kind[row], ActivityKind::Kernel | ActivityKind::Other);
             if is_kernel {
-                kernels.push(duration);
                 if duration < SMALL_KERNEL.ns() {
                     self.small_kernels += 1;
                     self.small_kernels_ns += duration;
@@ -151,12 +151,14 @@ impl Evidence {
                 self.replays.launches += u64::from(!std::mem::replace(&mut replayed[call.index()], true));
             }
         }
-        if let Some(middle) = kernels.len().checked_sub(1) {
-            self.median_kernel_ns = *kernels.select_nth_unstable(middle / 2).1;
-        }
+        let is_kernel = |row: &usize| matches!(activities.kind[*row], ActivityKind::Kernel | ActivityKind::Other);
+        let in_scope = |row: &usize| tables.scope.includes_activity(index, ActivityId::from_index(*row));
+        let kernels = || (0..activities.len()).filter(is_kernel).filter(in_scope).map(|row| activities.dur[row]);
+        self.median_kernel_ns = lower_median(kernels).unwrap_or_default();
         let loader = loader_intervals(tables);
-        let waited = |rank: usize, idle: &IntervalSet| loader.get(rank).map_or(Ns::ZERO, |loader| idle.intersection(loader).total());
-        self.loader_ns = self.pace.devices.iter().map(|device| waited(device.rank, &device.idle)).sum();
+        let none = IntervalSet::default();
+        self.loader_ns =
+            self.pace.devices.iter().map(|device| self.pace.idle_within(device, loader.get(device.rank).unwrap_or(&none))).sum();
     }
 
     /// Reads API calls.
@@ -216,22 +218,8 @@ impl Evidence {
         }
         self.host_work = host_work(tables, busy);
 
-        // Outermost operators and calls. An operator that is little but a range (a compiled region) is looked through: its time is
-        // Python unless something inside says otherwise.
-        let mut inside = Vec::new();
-        let mut covered = vec![false; tree.len()];
-        for node in tree.nodes() {
-            let (start, duration) = tree.times(node);
-            let around = tree.parent(node).is_some_and(|parent| covered[parent.index()]);
-            let is_range = matches!(tree.row(node), HostRow::Range(_));
-            let wraps_range = range_time.get(&node).is_some_and(|time| time.get() > duration.get() / 2);
-            covered[node.index()] = around || !(is_range || wraps_range);
-            if covered[node.index()] && !around && tables.scope.includes_node(tables.index, node) {
-                inside.push(Interval::new(start, duration));
-            }
-        }
-        if tables.scope.ranks(trace).len() <= 1 && !inside.is_empty() {
-            self.outside_ns = Some((wall - IntervalSet::from_unsorted(inside).total()).max(Ns::ZERO));
+        if tables.scope.ranks(trace).len() <= 1 {
+            self.outside_ns = time_in_work(tables, &range_time).map(|inside| (wall - inside).max(Ns::ZERO));
         }
 
         let mut candidates: Vec<(Ns, Ns, NodeId)> = Vec::new();

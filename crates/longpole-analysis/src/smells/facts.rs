@@ -4,6 +4,7 @@ use longpole_trace::{ActivityId, Interval, IntervalSet, Ns, StrId, ThreadId, Tra
 
 use super::{Ceiling, Evidence};
 use crate::ceilings::{AtFloor, CeilingKind, above_floor};
+use crate::covers::{Cover, sums};
 use crate::host_pace::HostPace;
 use crate::index::Owner;
 use crate::phrases::{percent, percent_of};
@@ -101,7 +102,7 @@ impl<'a, 't> Facts<'a, 't> {
             busy: totals.gpu_busy_ns.unwrap_or_default(),
             span: totals.gpu_span_ns().unwrap_or_default(),
             device_time: tables.ops.self_cuda_total_ns.unwrap_or_default(),
-            host_pace: HostPace::of(&evidence.pace, steps.as_ref(), &evidence.profiler),
+            host_pace: HostPace::of(tables.index, tables.scope, &evidence.pace, steps.as_ref(), &evidence.profiler),
             steps,
             plain: calibration.as_ref().and_then(|calibration| Plain::of(calibration, tables)),
             calibration,
@@ -297,7 +298,8 @@ impl<'a, 't> Facts<'a, 't> {
     /// The device work in scope for which a condition on its row and owner holds.
     pub(crate) fn work(&self, holds: impl Fn(usize, Owner) -> bool) -> Work {
         let (index, trace) = (self.tables.index, self.trace());
-        let mut own = vec![Vec::new(); trace.devices.len()];
+        let activities = &trace.activities;
+        let mut own: Vec<Vec<u32>> = vec![Vec::new(); trace.devices.len()];
         let mut other = own.clone();
         for row in 0..trace.activities.len() {
             let id = ActivityId::from_index(row);
@@ -305,13 +307,22 @@ impl<'a, 't> Facts<'a, 't> {
             // What runs beside it may be from outside the scope.
             let is_own = self.tables.scope.includes_activity(index, id) && holds(row, index.links().owner(id));
             let side = if is_own { &mut own } else { &mut other };
-            side[device].push(Interval::new(trace.activities.start[row], trace.activities.dur[row]));
+            side[device].push(row as u32);
         }
         let mut work = Work::default();
-        for (own, other) in own.into_iter().zip(other) {
-            let own = IntervalSet::from_unsorted(own);
-            work.total += own.total();
-            work.alone += own.total_outside(&IntervalSet::from_unsorted(other));
+        let of_row = |row: &u32| Interval::new(activities.start[*row as usize], activities.dur[*row as usize]);
+        for mut sides in own.into_iter().zip(other).map(<[Vec<u32>; 2]>::from) {
+            for rows in &mut sides {
+                let start = |row: &u32| activities.start[*row as usize];
+                if !rows.is_sorted_by_key(start) {
+                    rows.sort_unstable_by_key(start);
+                }
+            }
+            let [own, other] = &sides;
+            let mut covers = [Cover::new(1, Box::new(own.iter().map(of_row))), Cover::new(2, Box::new(other.iter().map(of_row)))];
+            let [_, alone, _, beside] = sums(&mut covers, 2)[..] else { continue };
+            work.total += alone + beside;
+            work.alone += alone;
         }
         work
     }

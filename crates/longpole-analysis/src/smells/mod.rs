@@ -20,6 +20,7 @@ mod facts;
 pub(crate) mod host;
 mod kernels;
 mod operators;
+mod outermost;
 mod profiler;
 mod recording;
 mod start_up;

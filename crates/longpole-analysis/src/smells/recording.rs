@@ -1,6 +1,6 @@
 //! What the recording does not show. These come before any suspicion: nothing wins time here, only knowledge.
 
-use longpole_trace::{Ns, Recorder};
+use longpole_trace::Ns;
 
 use super::thresholds::{CAPTURE_SHARE, FEW_ACTIVITIES, LAUNCHES_TO_JUDGE, MISSING_SHARE, UNNAMED_CALLS};
 use super::{Facts, Found, SmellKind, Stage};
@@ -41,7 +41,7 @@ pub(super) const RECORD_CUDA: SmellKind = SmellKind {
     meaning: "No device activity was recorded: whether the device was busy, and with what, cannot be known.",
     detection: "There is no device activity in the trace.",
     ceiling: NO_CEILING,
-    fix: "Add ProfilerActivity.CUDA to the activities of the profiler. Counter and range profiling hide kernels from it: leave them off. If nothing was \
+    fix: "Add ProfilerActivity.CUDA to the activities of the profiler; with Nsight Systems, record with --trace=cuda,nvtx. Counter and range profiling hide kernels from it: leave them off. If nothing was \
           meant to run on a device, read the host table (longpole ops --sort self_cpu_time_total).",
     find: record_cuda,
 };
@@ -97,7 +97,7 @@ pub(super) const RECORD_CPU: SmellKind = SmellKind {
     meaning: "No operators were recorded: who launches the device work, and what the host does meanwhile, cannot be known.",
     detection: "There is device work and no operator.",
     ceiling: NO_CEILING,
-    fix: "Add ProfilerActivity.CPU to the activities of the profiler.",
+    fix: "Add ProfilerActivity.CPU to the activities of the profiler; with Nsight Systems, run PyTorch under torch.autograd.profiler.emit_nvtx().",
     find: record_cpu,
 };
 
@@ -155,12 +155,12 @@ fn record_cuda(facts: &Facts<'_, '_>) -> Option<Found> {
     if facts.has_device() || empty(facts).is_some() || facts.has_work_outside_scope() {
         return None;
     }
-    let launches = facts.evidence.launch_calls;
+    let (launches, advice) = (facts.evidence.launch_calls, facts.trace().recorder.advice());
     let found = if launches > 0 {
         Found::new(
             "device activity",
             format!("{} but no device activity: whether the GPU was busy cannot be known", counted(launches, "launch call")),
-            "record the device: profile with ProfilerActivity.CUDA and no counter or range profiling, then read the GPU busy share",
+            advice.record_device,
         )
     } else {
         let top = top_host_row(facts).map_or_else(String::new, |(row, time)| {
@@ -170,7 +170,7 @@ fn record_cuda(facts: &Facts<'_, '_>) -> Option<Found> {
         Found::new(
             "device activity",
             format!("no device activity and no launch is here: whether a GPU was busy cannot be known{top}"),
-            "record the device, if one was used (ProfilerActivity.CUDA), then read the GPU busy share",
+            advice.record_device_if_used,
         )
     };
     Some(found.fact("launch_calls", launches).fact("host_ops", facts.tables.totals.host_ops).leading(true))
@@ -256,12 +256,7 @@ fn record_cpu(facts: &Facts<'_, '_>) -> Option<Found> {
             top.family.name(),
             percent(top.cuda_ns, facts.device_time)?
         ),
-        match facts.trace().recorder {
-            Recorder::Torch => "record operators too (ProfilerActivity.CPU), then read who owns that kernel",
-            Recorder::NsightSystems | Recorder::Longpole => {
-                "let PyTorch announce its operators (torch.autograd.profiler.emit_nvtx), then read who owns that kernel"
-            }
-        },
+        facts.trace().recorder.advice().record_operators,
     );
     Some(found.fact("activities", activities(facts)).fact("top_kernel", top.name.as_str()).fact("top_kernel_ns", top.cuda_ns).leading(true))
 }
@@ -278,8 +273,7 @@ fn unnamed_phases(facts: &Facts<'_, '_>) -> Option<Found> {
         Found::new(
             "ranges",
             format!("{} and no named range: phases cannot be told apart", counted(calls, "call")),
-            "wrap each phase in `with torch.profiler.record_function(\"decode_step\"):` (NVTX: `with torch.cuda.nvtx.range(\"decode_step\"):`), \
-             then compare GPU busy by range",
+            facts.trace().recorder.advice().name_phases,
         )
         .fact("calls", calls)
         .fact("ranges", 0)

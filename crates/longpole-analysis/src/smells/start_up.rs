@@ -17,7 +17,7 @@ pub(super) const COLD_START: SmellKind = SmellKind {
                 waiting and without the profiler's own work, while the device idles for four fifths of it, and is {LONG_CALL_RATIO} the median of its name. An only \
                 call has nothing to be compared with, so it is listed and not called start-up, unless it lies before the second step. It comes before other experiments from {COLD_SHARE} of the wall.",
     ceiling: "the call's own time in which no device of the rank was busy, children and the profiler's own work excluded",
-    fix: "Run a few steps before the profiler starts (schedule(wait=1, warmup=3, active=3)). If start-up itself matters, load and plan ahead: \
+    fix: "Run a few steps before the profiler starts (schedule(wait=1, warmup=3, active=3); with Nsight Systems, --capture-range=cudaProfilerApi). If start-up itself matters, load and plan ahead: \
           a warm-up request, cached compilation, fewer libraries.",
     find: cold_start,
 };

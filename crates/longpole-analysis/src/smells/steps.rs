@@ -20,7 +20,7 @@ pub(super) const COLD_FIRST_STEP: SmellKind = SmellKind {
                 others, and {SHORTEST_START_UP} more, without the profiler's own work. It comes before other experiments from {COLD_STEP_SHARE} of the wall.",
     ceiling: "the first step less the median of the others, at most its time in which no device of the rank was busy or collectives alone ran, which wait \
               for the other ranks",
-    fix: "Leave the first steps out of the recording (schedule(wait=1, warmup=3, active=3)).",
+    fix: "Leave the first steps out of the recording (schedule(wait=1, warmup=3, active=3); with Nsight Systems, --capture-range=cudaProfilerApi).",
     find: cold_first_step,
 };
 

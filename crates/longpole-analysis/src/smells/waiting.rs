@@ -1,10 +1,11 @@
 //! What the device waits for by name: other ranks, a data loader, the host that waits for the device.
 
-use longpole_trace::{IntervalSet, Ns};
+use longpole_trace::{Interval, IntervalSet, Ns};
 
 use super::thresholds::{COMMUNICATION_LISTED, COMMUNICATION_SHARE, LOADER_LISTED, LOADER_SHARE, SYNC_CALLS, SYNC_SHARE};
 use super::{Facts, Found, SmellKind, Stage};
 use crate::ceilings::CeilingKind;
+use crate::pace::time_within;
 use crate::phrases::{counted, fine_percent, fraction, percent, percent_of, time};
 
 pub(super) const COMMUNICATION: SmellKind = SmellKind {
@@ -113,9 +114,9 @@ fn synchronisation(facts: &Facts<'_, '_>) -> Option<Found> {
     // Only idle time between the first and the last work: the wait at the end of a recording is not idle time of the run.
     let (mut idle, mut gaps) = (Ns::ZERO, Ns::ZERO);
     for (rank, waits) in calls.by_rank.iter().enumerate() {
-        let empty = facts.evidence.pace.gaps(rank);
-        idle += waits.intersection(&empty).total();
-        gaps += empty.intervals().iter().filter(|gap| covers(waits, gap.start)).map(|gap| gap.len()).sum();
+        let empty = || facts.evidence.pace.gaps(rank);
+        idle += time_within(empty(), waits);
+        gaps += empty().filter(|gap| covers(waits, gap.start)).map(Interval::len).sum();
     }
     let items = facts.tables.ops.rows.iter().find(|row| row.name == "aten::_local_scalar_dense" || row.name == "aten::item");
     let cause = items.map_or("", |_| " (.item() and its kind)");

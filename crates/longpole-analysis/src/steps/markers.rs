@@ -233,10 +233,8 @@ fn seen_by(index: &TraceIndex<'_>, innermost: &[Vec<(Ns, u32)>]) -> Vec<usize> {
 
 /// The innermost range around the launch of an activity.
 fn innermost_at(index: &TraceIndex<'_>, activity: ActivityId, innermost: &[Vec<(Ns, u32)>], seen_by: &[usize]) -> u32 {
-    let Some(call) = index.links().call(activity) else { return NONE };
-    let calls = &index.trace().api_calls;
-    let at = calls.start[call.index()];
-    let changes = &innermost[seen_by[calls.thread[call.index()].index()]];
+    let Some((thread, at)) = index.launch(activity) else { return NONE };
+    let changes = &innermost[seen_by[thread.index()]];
     let after = changes.partition_point(|&(time, _)| time <= at);
     after.checked_sub(1).map_or(NONE, |before| changes[before].1)
 }

@@ -82,7 +82,7 @@ pub fn step_table(index: &TraceIndex<'_>, scope: &Scope, options: &StepOptions<'
     for (number, program) in programs.iter().enumerate() {
         let (raws, names, notes) = match &marked {
             Some(marked) => {
-                without_launch += program.sequence.activities.iter().filter(|&&id| index.links().call(id).is_none()).count() as u64;
+                without_launch += program.sequence.activities.iter().filter(|&&id| index.launch(id).is_none()).count() as u64;
                 marked_raws(index, program, &marked.steps[number])
             }
             None => found_raws(index, program),

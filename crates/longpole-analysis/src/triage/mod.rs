@@ -182,7 +182,7 @@ pub fn triage(index: &TraceIndex<'_>, scope: &Scope, options: &TriageOptions) ->
 }
 
 /// The devices in scope that a trace describes or uses, and its software versions.
-fn hardware(trace: &Trace, scope: &Scope) -> Hardware {
+pub(crate) fn hardware(trace: &Trace, scope: &Scope) -> Hardware {
     let mut active = vec![false; trace.devices.len()];
     for lane in &trace.activities.lane {
         active[trace.lanes[lane.index()].device.index()] = true;
@@ -208,6 +208,11 @@ fn hardware(trace: &Trace, scope: &Scope) -> Hardware {
         driver: versions.cuda_driver.clone().or_else(|| versions.hip_driver.clone()),
         cuda: versions.cuda_runtime.clone().or_else(|| versions.hip_runtime.clone()),
     }
+}
+
+/// The line of the report on hardware, of a source that names no versions.
+pub(crate) fn hardware_line(hardware: &Hardware) -> String {
+    lines::hardware(hardware, "CUDA", false)
 }
 
 /// The rank of a device as users number it.

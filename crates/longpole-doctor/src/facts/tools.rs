@@ -92,23 +92,41 @@ fn tool(machine: &dyn Machine, name: &str, folders: Vec<String>, packages: &[Str
     Tool { on_path, elsewhere }
 }
 
+/// Folders of NVIDIA's HPC SDK with its profilers.
+fn sdk(machine: &dyn Machine) -> Vec<String> {
+    let systems = ["Linux_x86_64", "Linux_aarch64"].iter();
+    let folders = systems.flat_map(|system| versions(machine, &format!("/opt/nvidia/hpc_sdk/{system}")));
+    folders.map(|folder| join(&folder, "profilers")).collect()
+}
+
+/// Folders that hold what a toolkit or an environment brings.
+fn shared(machine: &dyn Machine, cuda: &Cuda) -> Vec<String> {
+    let bins = cuda.toolkits.iter().map(|kit| join(&kit.path, "bin"));
+    bins.chain(machine.variable("CONDA_PREFIX").map(|prefix| join(&prefix, "bin"))).collect()
+}
+
+/// Folders where Nsight Compute may be.
+fn ncu_folders(machine: &dyn Machine, cuda: &Cuda) -> Vec<String> {
+    let found = shared(machine, cuda).into_iter().chain(versions(machine, "/opt/nvidia/nsight-compute"));
+    let found = found.chain(sdk(machine).into_iter().map(|folder| join(&folder, "Nsight_Compute")));
+    found.chain(["/opt/cuda/nsight_compute".to_owned()]).collect()
+}
+
 impl Tools {
+    /// Nsight Compute alone, for a command that starts it.
+    pub fn ncu_of(machine: &dyn Machine) -> Tool {
+        tool(machine, "ncu", ncu_folders(machine, &Cuda::of(machine)), &[])
+    }
+
     pub(super) fn of(machine: &dyn Machine, cuda: &Cuda) -> Self {
-        let bins: Vec<String> = cuda.toolkits.iter().map(|kit| join(&kit.path, "bin")).collect();
-        let conda = machine.variable("CONDA_PREFIX").map(|prefix| join(&prefix, "bin"));
-        let sdk: Vec<String> = ["Linux_x86_64", "Linux_aarch64"]
-            .iter()
-            .flat_map(|system| versions(machine, &format!("/opt/nvidia/hpc_sdk/{system}")))
-            .map(|folder| join(&folder, "profilers"))
-            .collect();
+        let sdk = sdk(machine);
         let below = |parents: &[&str], inside: &str| -> Vec<String> {
             let folders = parents.iter().flat_map(|parent| versions(machine, parent));
-            folders.map(|folder| if inside.is_empty() { folder } else { join(&folder, inside) }).collect()
+            folders.map(|folder| join(&folder, inside)).collect()
         };
-        let shared = || bins.iter().cloned().chain(conda.clone());
+        let shared = || shared(machine, cuda).into_iter();
         let in_sdk = |inside: &str| sdk.iter().map(|folder| join(folder, inside)).collect::<Vec<_>>();
-        let ncu = shared().chain(below(&["/opt/nvidia/nsight-compute"], "")).chain(in_sdk("Nsight_Compute"));
-        let ncu: Vec<String> = ncu.chain(["/opt/cuda/nsight_compute".to_owned()]).collect();
+        let ncu = ncu_folders(machine, cuda);
         let systems = ["/opt/nvidia/nsight-systems", "/opt/nvidia/nsight-systems-cli"];
         let nsys = shared().chain(below(&systems, "bin")).chain(in_sdk("Nsight_Systems/bin"));
         let nsys: Vec<String> = nsys.chain(["/opt/cuda/nsight_systems/bin".to_owned()]).collect();

@@ -14,7 +14,7 @@ mod text;
 mod tokens;
 
 pub(crate) use cursor::{Cursor, Damage, Entered, Key, Value, ValueKind};
-pub(crate) use number::{Decimal, parse_decimal_ns, parse_i64, parse_u64};
+pub(crate) use number::{Decimal, parse_decimal_ns, parse_i64, parse_scaled, parse_u64};
 pub(crate) use positions::END;
 pub(crate) use text::{canonical, unescape};
 pub(crate) use tokens::{Repeated, Tokens};

@@ -79,6 +79,11 @@ fn eight_digits(word: u64) -> Option<u64> {
 /// Any JSON number, and the non-finite words some writers use. Exact for every value whose nanoseconds fit 64 bits.
 #[cold]
 fn parse_slow(text: &[u8]) -> Decimal {
+    parse_scaled(text, 3)
+}
+
+/// A decimal number times ten to the power of `places`, rounded half away from zero: 3 reads microseconds as nanoseconds, 6 milliseconds.
+pub(crate) fn parse_scaled(text: &[u8], places: i64) -> Decimal {
     let Ok(text) = std::str::from_utf8(text) else { return Decimal::Invalid };
     let text = text.trim();
     let (negative, body) = match text.as_bytes().first() {
@@ -100,8 +105,8 @@ fn parse_slow(text: &[u8]) -> Decimal {
     if whole.is_empty() && fraction.is_empty() || !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
         return Decimal::Invalid;
     }
-    // value_ns = digits * 10^(exponent - fraction.len() + 3)
-    let shift = exponent.saturating_sub(fraction.len() as i64).saturating_add(3);
+    // value = digits * 10^(exponent - fraction.len() + places)
+    let shift = exponent.saturating_sub(fraction.len() as i64).saturating_add(places);
     let digits = whole.bytes().chain(fraction.bytes()).skip_while(|b| *b == b'0');
     let kept: Vec<u8> = digits.map(|b| b - b'0').collect();
     // Digits at and after `keep` are beyond the nanosecond.
@@ -196,6 +201,20 @@ mod tests {
         }
         for text in ["", "-", ".", "1.2.3", "12a", "null", "1e"] {
             assert_eq!(parse_decimal_ns(text.as_bytes()), Decimal::Invalid, "{text}");
+        }
+    }
+
+    #[test]
+    fn other_units_are_as_exact() {
+        for (text, places, want) in [
+            ("31.3879", 6, 31_387_900),
+            ("0.00474854", 6, 4_749),
+            ("1e11", 0, 100_000_000_000),
+            ("2.0", 0, 2),
+            ("9007199254740993", 0, 9_007_199_254_740_993),
+            ("-3", 0, -3),
+        ] {
+            assert_eq!(parse_scaled(text.as_bytes(), places), Decimal::Ns(want), "{text}");
         }
     }
 

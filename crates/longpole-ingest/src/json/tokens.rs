@@ -225,6 +225,16 @@ impl<'a> Tokens<'a> {
         Some(&self.bytes[start..end]).filter(|raw| raw.ends_with(b"]"))
     }
 
+    /// A value of any kind, walked strictly; the tokens inside it are taken.
+    pub(crate) fn value(&mut self, colon: usize) -> Option<&'a [u8]> {
+        let start = self.value_start(colon);
+        let end = super::strict::value_end(self.bytes, start).ok()?;
+        while self.peek() < end {
+            self.next();
+        }
+        self.bytes.get(start..end)
+    }
+
     /// A value that is an unsigned integer, quoted or not.
     #[inline]
     pub(crate) fn u64(&self, colon: usize) -> Option<u64> {

@@ -2,6 +2,7 @@
 
 use super::arguments::{Args, end, guessed, read_arg};
 use super::category::Category;
+use super::dialect::{Dialect, Extras};
 use super::local::Locals;
 use crate::json::{Damage, Decimal, END, Repeated, Tokens, strict};
 
@@ -30,11 +31,15 @@ pub(super) struct Event<'a> {
     pub(super) dur: Option<Decimal>,
     /// Arguments.
     pub(super) args: Args<'a>,
+    /// What only other writers than PyTorch write.
+    pub(super) extras: Extras<'a>,
     /// How often each of the seven members that every event has was met, two bits each: one addition a member.
     met: u32,
     has_name: bool,
     /// Some argument may be set.
     has_args: bool,
+    /// Some of `extras` may be set.
+    has_extras: bool,
     /// Process and thread of the events before.
     last_pid: Repeated,
     last_tid: Repeated,
@@ -66,6 +71,8 @@ pub(super) struct Context<'l> {
     pub(super) locals: &'l Locals,
     /// Strides and values of operators' arguments are wanted.
     pub(super) arguments: bool,
+    /// Who wrote the events.
+    pub(super) dialect: Dialect,
 }
 
 /// A thread id as written.
@@ -92,9 +99,11 @@ impl Event<'_> {
     }
 
     #[inline]
-    fn lacks_member(&self) -> bool {
+    fn lacks_member(&self, dialect: Dialect) -> bool {
         match self.phase {
-            b's' | b't' | b'f' => false,
+            // Other writers leave out categories, and names of ends.
+            b'X' if dialect != Dialect::Kineto => !self.has_name || self.ts.is_none() || self.dur.is_none(),
+            b's' | b't' | b'f' | b'E' => false,
             b'X' if self.tid.is_none() || (self.pid.is_none() && self.pid_text.is_none()) => true,
             b'X' => {
                 let unread = |time| matches!(time, None | Some(Decimal::Invalid));
@@ -122,6 +131,10 @@ impl Event<'_> {
         if self.has_args {
             self.args = Args::default();
             self.has_args = false;
+        }
+        if self.has_extras {
+            self.extras = Extras::default();
+            self.has_extras = false;
         }
     }
 }
@@ -201,9 +214,9 @@ pub(super) fn read<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<
     event.reset();
     tokens.next();
     match read_members(tokens, start, event, context) {
-        Ok(end) if tokens.first_odd() >= end && !event.repeats() && !event.lacks_member() => Ok(end),
+        Ok(end) if tokens.first_odd() >= end && !event.repeats() && !event.lacks_member(context.dialect) => Ok(end),
         Err(Damage::Malformed(at)) => Err(Damage::Malformed(at.min(tokens.first_odd()))),
-        end => settle(tokens, start, event, end.ok()),
+        end => settle(tokens, start, event, end.ok(), context.dialect),
     }
 }
 
@@ -211,9 +224,11 @@ pub(super) fn read<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<
 /// quote is missing, or a piece from one event into another), or it does not end, as if a brace were missing.
 #[cold]
 #[inline(never)]
-fn settle(tokens: &Tokens<'_>, start: usize, event: &Event<'_>, end: Option<usize>) -> Result<usize, Damage> {
+fn settle(tokens: &Tokens<'_>, start: usize, event: &Event<'_>, end: Option<usize>, dialect: Dialect) -> Result<usize, Damage> {
     let strict_end = strict::value_end(tokens.bytes(), start)?;
-    let is_no_event = event.phase == 0 || (event.phase == b'X' && !event.has_name);
+    // XLA ends its list with an empty object, so that every event before it can end with a comma.
+    let is_filler = dialect != Dialect::Kineto && tokens.bytes()[start + 1..strict_end - 1].trim_ascii().is_empty();
+    let is_no_event = !is_filler && event.phase == 0 || (event.phase == b'X' && !event.has_name);
     match end {
         Some(end) if end == strict_end && !is_no_event => Ok(end),
         Some(_) => Err(Damage::Malformed(start)),
@@ -238,13 +253,28 @@ fn read_members<'a>(tokens: &mut Tokens<'a>, start: usize, event: &mut Event<'a>
                     Member::Arguments => in_args = true,
                     // Flow arrows repeat what correlation says.
                     Member::FlowPhase => return skip_checked(tokens, start, &mut checked),
+                    Member::AsyncId => {
+                        in_args = false;
+                        event.extras.id = tokens.value(at).unwrap_or_default();
+                        event.has_extras = true;
+                    }
+                    Member::AsyncScope => {
+                        in_args = false;
+                        event.extras.scope = tokens.string(at).unwrap_or_default();
+                        event.has_extras = true;
+                    }
                 }
             }
             b'{' => {
                 check_brace(tokens, at, start, &mut checked)?;
-                let end = if in_args && !event.category.is_some_and(Category::ignores_args) {
+                let end = if in_args && (context.dialect.has_own_arguments() || !event.category.is_some_and(Category::ignores_args)) {
                     event.has_args = true;
-                    read_args(tokens, start, event, &mut checked, context)
+                    if context.dialect.has_own_arguments() {
+                        event.has_extras = true;
+                        read_other_args(tokens, start, event, &mut checked, context.dialect)
+                    } else {
+                        read_args(tokens, start, event, &mut checked, context)
+                    }
                 } else {
                     skip_checked(tokens, start, &mut checked).map(|_| ())
                 };
@@ -305,6 +335,10 @@ enum Member {
     Arguments,
     /// The `ph` of a flow arrow.
     FlowPhase,
+    /// `id` or `id2`, which joins the ends of an asynchronous range.
+    AsyncId,
+    /// `scope`, which tells equal ids apart.
+    AsyncScope,
     /// Anything else.
     Other,
 }
@@ -320,6 +354,9 @@ fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, tail: u64, event: &mut
     const TID: u32 = end(*b"tid\"");
     const DUR: u32 = end(*b"dur\"");
     const ARGS: u32 = end(*b"rgs\"");
+    const ID: u32 = end(*b"\"id\"");
+    const ID2: u32 = end(*b"id2\"");
+    const SCOPE: u32 = end(*b"ope\"");
     let (five, six) = (tail >> 24, tail >> 16);
     match (tail >> 32) as u32 {
         // A key may end like another behind an escaped quote.
@@ -356,6 +393,9 @@ fn read_member<'a>(tokens: &mut Tokens<'a>, colon: usize, tail: u64, event: &mut
             event.dur = Some(tokens.nanoseconds(colon));
         }
         ARGS if six == whole(b"\"args\"") => return Member::Arguments,
+        ID => return Member::AsyncId,
+        ID2 if five == whole(b"\"id2\"") => return Member::AsyncId,
+        SCOPE if tail >> 8 == whole(b"\"scope\"") => return Member::AsyncScope,
         _ => {}
     }
     Member::Other
@@ -376,6 +416,32 @@ fn read_args<'a>(
             Some(b':') => {
                 let key = tokens.key(at).ok_or(Damage::Malformed(at))?;
                 read_arg(tokens, at, key, event.known_name, &mut event.args, context);
+            }
+            Some(b'{') => {
+                check_brace(tokens, at, start, checked)?;
+                skip_checked(tokens, start, checked)?;
+            }
+            Some(_) => return Ok(()),
+            None => return Err(Damage::Incomplete),
+        }
+    }
+}
+
+/// Takes the members of `args`, whose opening brace was taken, as a writer other than PyTorch names them.
+#[cold]
+fn read_other_args<'a>(
+    tokens: &mut Tokens<'a>,
+    start: usize,
+    event: &mut Event<'a>,
+    checked: &mut bool,
+    dialect: Dialect,
+) -> Result<(), Damage> {
+    loop {
+        let at = tokens.next();
+        match tokens.bytes().get(at) {
+            Some(b':') => {
+                let (key_end, _) = tokens.key(at).ok_or(Damage::Malformed(at))?;
+                dialect.read_arg(tokens, at, key_end, &mut event.args, &mut event.extras);
             }
             Some(b'{') => {
                 check_brace(tokens, at, start, checked)?;

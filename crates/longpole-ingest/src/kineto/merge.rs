@@ -4,12 +4,15 @@
 //! comes out of one worker and of many.
 
 use longpole_trace::{
-    Activity, ApiCall, Collective, CollectivePlace, Detail, DetailId, EventWindow, GraphNode, GraphNodeId, HostOp, Lane, LaneId,
+    Activity, ApiCall, Collective, CollectivePlace, Detail, DetailId, EventWindow, GraphNode, GraphNodeId, HostOp, Interval, Lane, LaneId,
     MemoryEvent, Ns, ProblemCode, Problems, PythonFrame, Range, RankInfo, StrId, SyncEvent, TableMarks, ThreadId, Tid, TraceBuilder,
 };
 
+use super::dialect::Dialect;
 use super::local::{NewBytes, RawLane};
+use super::pairs::{Mark, Pairs};
 use super::worker::Rows;
+use super::writers::{AWAITS_RUN, Documents};
 use crate::days::{DAY, Days, Stretch};
 use crate::json::{canonical, unescape};
 
@@ -90,6 +93,10 @@ pub(super) struct Merger<'b> {
     /// Names from metadata events; applied at the end, since they may stand before the rows of their threads.
     thread_names: Vec<(i64, Tid, StrId)>,
     process_names: Vec<(i64, StrId)>,
+    /// Begins and ends of ranges, which are matched at the end.
+    range_marks: Vec<Mark>,
+    /// What writers other than PyTorch need.
+    writer: Documents,
 }
 
 fn boxed(bytes: &NewBytes) -> impl Iterator<Item = Box<[u8]>> {
@@ -97,7 +104,7 @@ fn boxed(bytes: &NewBytes) -> impl Iterator<Item = Box<[u8]>> {
 }
 
 impl<'b> Merger<'b> {
-    pub(super) fn new(builder: &'b mut TraceBuilder, rank: u32, workers: usize) -> Self {
+    pub(super) fn new(builder: &'b mut TraceBuilder, rank: u32, workers: usize, dialect: Dialect) -> Self {
         let workers = (0..workers).map(|_| WorkerIds::default()).collect();
         let marks = builder.marks();
         Self {
@@ -114,6 +121,8 @@ impl<'b> Merger<'b> {
             marks,
             thread_names: Vec::new(),
             process_names: Vec::new(),
+            range_marks: Vec::new(),
+            writer: Documents::new(dialect),
         }
     }
 
@@ -135,6 +144,10 @@ impl<'b> Merger<'b> {
         let problems = &mut self.problems;
         let ids = &mut self.workers[worker];
         problems.extend(std::mem::take(&mut rows.problems));
+        let writer = &mut self.writer;
+        for (pid, name) in &rows.process_names {
+            writer.learn_process(*pid, &ids.texts.values[name.index()]);
+        }
         macro_rules! text {
             ($id:expr) => {
                 StrId(ids.texts.get($id.0, |raw| {
@@ -162,10 +175,17 @@ impl<'b> Merger<'b> {
         macro_rules! lane {
             ($id:expr) => {
                 LaneId(ids.lanes.get($id.0, |raw| {
-                    let device = builder.device(rank, raw.ordinal);
+                    let device = builder.device(rank, writer.ordinal(raw.ordinal));
                     builder.lane(Lane { device, context: raw.context, stream: raw.stream }).0
                 }))
             };
+        }
+        if writer.has_device_lines() {
+            let mut is_device = |thread: ThreadId| writer.is_device_line(ids.threads.values[thread.index()].0, problems);
+            rows.ranges.retain(|row| !is_device(row.thread));
+            rows.host_ops.retain(|row| !is_device(row.thread));
+            rows.api_calls.retain(|row| !is_device(row.thread));
+            rows.frames.retain(|row| !is_device(row.thread));
         }
         for row in rows.host_ops.drain(..) {
             let (name, thread) = (text!(row.name), thread!(row.thread));
@@ -174,14 +194,22 @@ impl<'b> Merger<'b> {
         }
         for row in rows.api_calls.drain(..) {
             let (name, thread) = (text!(row.name), thread!(row.thread));
+            writer.learn_call(row.correlation, thread, row.start, row.dur);
             builder.push_api_call(ApiCall { name, thread, ..row });
         }
-        for row in rows.activities.drain(..) {
+        for (index, mut row) in rows.activities.drain(..).enumerate() {
             let name = text!(row.name);
+            if let Some(&Some(operation)) = rows.operations.get(index) {
+                row.external_id = writer.operation(row.correlation, text!(operation));
+            } else if row.external_id == Some(AWAITS_RUN) {
+                row.external_id = writer.run_before(&rows.runs);
+            }
             let lane = lane!(row.lane);
             let detail = row.detail.map(|id| DetailId(ids.details.get(id.0, |detail| builder.detail(*detail).0)));
             let graph_node = row.graph_node.map(|id| GraphNodeId(ids.graph_nodes.get(id.0, |node| builder.graph_node(*node).0)));
-            if let (Some(external), Some(correlation)) = (row.external_id, row.correlation) {
+            if let (Some(external), Some(correlation)) = (row.external_id, row.correlation)
+                && !writer.makes_external_ids()
+            {
                 self.ids_compared += 1;
                 self.ids_equal += u64::from(external == correlation);
             }
@@ -221,6 +249,11 @@ impl<'b> Merger<'b> {
         for (pid, name) in rows.process_names.drain(..) {
             self.process_names.push((pid, text!(name)));
         }
+        for row in rows.marks.drain(..) {
+            let name = row.name.map(|name| text!(name));
+            self.range_marks.push(Mark { name, thread: thread!(row.thread), ..row });
+        }
+        writer.end_segment(&rows.runs, rows.limited);
         self.days.merge(&rows.days);
         if let Some(early) = rows.early {
             self.early = Some(self.early.map_or(early, |known| known.merged(early)));
@@ -231,6 +264,8 @@ impl<'b> Merger<'b> {
     /// Ends this document: names its threads, sets aside events whose time cannot be right. Returns where its rows begin.
     pub(super) fn end_document(&mut self) -> TableMarks {
         self.apply_names();
+        self.writer.end_document(self.builder, &mut self.problems);
+        let marks = std::mem::take(&mut self.range_marks);
         let mut stretches = self.days.stretches();
         let later = stretches.iter().copied().reduce(Stretch::merged);
         if let Some(early) = self.early {
@@ -263,7 +298,28 @@ impl<'b> Merger<'b> {
         for stretch in &main {
             self.window.include(stretch.first_start, stretch.end);
         }
+        self.match_ranges(marks);
         self.marks
+    }
+
+    /// Makes ranges of begins and ends.
+    fn match_ranges(&mut self, marks: Vec<Mark>) {
+        let Some((start, end)) = self.window.bounds().filter(|_| !marks.is_empty()) else { return };
+        let pairs = Pairs::of(marks, Interval { start, end });
+        let process_of = |builder: &mut TraceBuilder, thread: ThreadId| builder.trace_mut().threads[thread.index()].process;
+        let processes: Vec<u32> = pairs.outermost.iter().map(|(thread, _)| process_of(self.builder, *thread).0).collect();
+        let lanes = pairs.lanes(&processes);
+        for range in &pairs.ranges {
+            let thread = range.outermost.map_or(range.thread, |outermost| {
+                let process = process_of(self.builder, pairs.outermost[outermost as usize].0);
+                self.builder.thread(process, Tid::Text(format!("async {}", lanes[outermost as usize])))
+            });
+            self.builder.push_range(Range { name: range.name, thread, start: range.start, dur: range.end - range.start });
+        }
+        for (code, (count, name)) in [(ProblemCode::UnclosedRange, pairs.unclosed), (ProblemCode::StrayEnd, pairs.stray)] {
+            let example = name.map(|name| self.builder.trace_mut().strings.get(name).to_owned());
+            self.problems.add_many(code, count, None, || example);
+        }
     }
 
     /// Removes the rows of events that start in certain stretches of time, and counts those events.
@@ -289,6 +345,7 @@ impl<'b> Merger<'b> {
         self.days.clear();
         self.early = None;
         self.events = 0;
+        self.range_marks.clear();
         for ids in &mut self.workers {
             ids.threads.ids.fill(UNSET);
             ids.lanes.ids.fill(UNSET);

@@ -6,6 +6,7 @@ use std::io;
 use crossbeam_channel::{Receiver, Sender};
 use longpole_trace::{DeviceProperties, EventWindow, ProblemCode, Problems, Recorded, TableMarks, TraceBuilder, Versions};
 
+use super::dialect::Dialect;
 use super::envelope::{Envelope, PartFacts, Tail};
 use super::merge::Merger;
 use super::segment::{SEGMENT, Segment, SegmentSource, event_after_damage, looks_like_event};
@@ -75,6 +76,7 @@ pub(crate) struct FileFacts {
 pub(crate) fn read(
     source: &dyn SegmentSource,
     reading: Reading,
+    dialect: Dialect,
     builder: &mut TraceBuilder,
     rank: u32,
     progress: &(dyn Fn(u64) + Sync),
@@ -89,17 +91,16 @@ pub(crate) fn read(
     std::thread::scope(|scope| {
         for worker in 0..threads {
             let (free, parsed) = (free_out.clone(), parsed_in.clone());
-            scope.spawn(move || work(worker, arguments, source, &free, &parsed));
+            scope.spawn(move || work(Worker::new(arguments, dialect), worker, source, &free, &parsed));
         }
         drop((free_out, parsed_in));
-        let merging = Merging::new(builder, rank, Reading { threads, arguments });
+        let merging = Merging::new(builder, rank, Reading { threads, arguments }, dialect);
         merging.run(&parsed_out, free_in, progress)
     })
 }
 
 /// Parses segments until the source, the buffers or the merging thread end.
-fn work(worker: usize, arguments: bool, source: &dyn SegmentSource, free: &Receiver<Parsed>, parsed: &Sender<Parsed>) {
-    let mut parser = Worker::new(arguments);
+fn work(mut parser: Worker, worker: usize, source: &dyn SegmentSource, free: &Receiver<Parsed>, parsed: &Sender<Parsed>) {
     while let Ok(mut item) = free.recv() {
         item.worker = worker;
         match source.next(&mut item.segment) {
@@ -172,10 +173,10 @@ struct Merging<'b> {
 }
 
 impl<'b> Merging<'b> {
-    fn new(builder: &'b mut TraceBuilder, rank: u32, reading: Reading) -> Self {
+    fn new(builder: &'b mut TraceBuilder, rank: u32, reading: Reading, dialect: Dialect) -> Self {
         Self {
-            merger: Merger::new(builder, rank, reading.threads + 1),
-            own: Worker::new(reading.arguments),
+            merger: Merger::new(builder, rank, reading.threads + 1, dialect),
+            own: Worker::new(reading.arguments, dialect),
             own_id: reading.threads,
             own_rows: Rows::default(),
             stage: Stage::Aligned,

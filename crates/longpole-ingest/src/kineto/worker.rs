@@ -9,10 +9,13 @@ use longpole_trace::{
 use super::arguments::Args;
 use super::category::{Category, is_annotation_name};
 use super::collective;
+use super::dialect::Dialect;
 use super::envelope::{Envelope, Head, Tail};
 use super::event::{self, Event, Id};
 use super::local::{Locals, NewLocals, RawLane};
+use super::pairs::Mark;
 use super::segment::event_after_damage;
+use super::writers::NodeRuns;
 use crate::days::{DAY, Days, Stretch};
 use crate::json::{Cursor, Damage, Decimal, END, Tokens, unescape};
 
@@ -30,6 +33,14 @@ pub(super) struct Rows {
     /// Their rank is filled in when they are merged.
     pub(super) sync_events: Vec<SyncEvent>,
     pub(super) collectives: Vec<Collective>,
+    /// Begins and ends of ranges.
+    pub(super) marks: Vec<Mark>,
+    /// The operation that each activity is of, where XLA wrote them; empty otherwise.
+    pub(super) operations: Vec<Option<StrId>>,
+    /// What ONNX Runtime's device work waits for from the segment before, and what the segment after may wait for.
+    pub(super) runs: NodeRuns,
+    /// Events that count towards the writer's own limit.
+    pub(super) limited: u64,
     /// (thread, name) from metadata events.
     pub(super) thread_names: Vec<(ThreadId, StrId)>,
     /// (pid, name) from metadata events.
@@ -54,6 +65,10 @@ impl Rows {
         self.overheads.clear();
         self.sync_events.clear();
         self.collectives.clear();
+        self.marks.clear();
+        self.operations.clear();
+        self.runs = NodeRuns::default();
+        self.limited = 0;
         self.thread_names.clear();
         self.process_names.clear();
         self.days.clear();
@@ -67,7 +82,7 @@ impl Rows {
 impl Rows {
     /// Counts an event at its time.
     #[inline]
-    fn include(&mut self, start: Ns, end: Ns, offset: u64) {
+    pub(super) fn include(&mut self, start: Ns, end: Ns, offset: u64) {
         if start > Ns::ZERO {
             self.days.include(start, end, offset);
         } else {
@@ -102,15 +117,16 @@ pub(super) enum End {
 /// Parses segments, one at a time.
 #[derive(Debug, Default)]
 pub(super) struct Worker {
-    locals: Locals,
+    pub(super) locals: Locals,
     scratch: Vec<u32>,
     /// Keep strides and values of operators' arguments.
     arguments: bool,
+    pub(super) dialect: Dialect,
 }
 
 impl Worker {
-    pub(super) fn new(arguments: bool) -> Self {
-        Self { arguments, ..Self::default() }
+    pub(super) fn new(arguments: bool, dialect: Dialect) -> Self {
+        Self { arguments, dialect, ..Self::default() }
     }
 
     /// Parses one segment; `offset` is where it begins in the input.
@@ -171,10 +187,14 @@ impl Worker {
                     return End::Complete;
                 }
             }
-            let context = event::Context { locals: &self.locals, arguments: self.arguments };
+            let context = event::Context { locals: &self.locals, arguments: self.arguments, dialect: self.dialect };
             match event::read(tokens, start, &mut event, &context) {
                 Ok(end) => {
                     at = end;
+                    if event.phase == 0 {
+                        // An empty object at the end of the list.
+                        continue;
+                    }
                     rows.events += 1;
                     if event.repeats() {
                         let name = || Some(unescape(event.name).0.into_owned());
@@ -210,9 +230,7 @@ impl Worker {
             b'M' => self.keep_metadata(event, rows),
             // Flow arrows repeat what correlation says; other instants mark the profiler's own doings.
             b's' | b't' | b'f' | b'i' | b'I' | b'n' | b'R' => {}
-            b'B' | b'E' | b'b' | b'e' => {
-                rows.problems.add(ProblemCode::BeginEndEvents, Some(offset), || Some(unescape(event.name).0.into_owned()));
-            }
+            b'B' | b'E' | b'b' | b'e' | b'S' | b'F' => self.keep_mark(event, offset, rows),
             phase => {
                 rows.problems
                     .add(ProblemCode::UnusedEventKind, Some(offset), || Some(format!("ph {}", char::from(phase).escape_default())));
@@ -222,7 +240,8 @@ impl Worker {
 
     fn keep_complete(&mut self, event: &Event<'_>, offset: u64, rows: &mut Rows) {
         let category = event.category.unwrap_or(Category::Unknown);
-        if category == Category::Bookkeeping {
+        let is_own = self.dialect.has_own_arguments();
+        if category == Category::Bookkeeping && !is_own {
             return;
         }
         let (Some(start), Some(dur)) = (time(event.ts, offset, rows), time(event.dur, offset, rows)) else {
@@ -239,8 +258,12 @@ impl Worker {
             rows.problems.add(ProblemCode::ImplausibleDuration, Some(offset), || Some(unescape(event.name).0.into_owned()));
             return;
         }
-        if category != Category::Overhead {
+        if is_own || category != Category::Overhead {
             rows.include(start, start + dur, offset);
+        }
+        if is_own {
+            self.keep_of_other_writer(event, start, dur, offset, rows);
+            return;
         }
         let args = &event.args;
         match category {
@@ -271,11 +294,18 @@ impl Worker {
                 rows.problems.add(ProblemCode::UnknownDeviceCategory, Some(offset), || Some(unescape(event.cat).0.into_owned()));
                 self.keep_activity(event, ActivityKind::Other, start, dur, rows);
             }
+            Category::Unknown if self.dialect == Dialect::Chrome => self.keep_range(event.name, event, start, dur, rows),
             Category::Unknown => {
                 rows.problems.add(ProblemCode::UnknownCategory, Some(offset), || Some(unescape(event.cat).0.into_owned()));
             }
             Category::TimedOnly | Category::Bookkeeping => {}
         }
+    }
+
+    /// Keeps a named host range.
+    pub(super) fn keep_range(&mut self, name: &[u8], event: &Event<'_>, start: Ns, dur: Ns, rows: &mut Rows) {
+        let (name, thread) = (self.text(name), self.thread(event));
+        rows.ranges.push(Range { name, thread, start, dur });
     }
 
     fn keep_op(&mut self, event: &Event<'_>, start: Ns, dur: Ns, rows: &mut Rows) {
@@ -359,17 +389,17 @@ impl Worker {
     }
 
     #[inline]
-    fn text(&mut self, raw: &[u8]) -> StrId {
+    pub(super) fn text(&mut self, raw: &[u8]) -> StrId {
         StrId(self.locals.texts.intern(raw))
     }
 
     #[inline]
-    fn name(&mut self, event: &Event<'_>) -> StrId {
+    pub(super) fn name(&mut self, event: &Event<'_>) -> StrId {
         StrId(self.locals.name(event.name, event.known_name))
     }
 
     #[inline]
-    fn thread(&mut self, event: &Event<'_>) -> ThreadId {
+    pub(super) fn thread(&mut self, event: &Event<'_>) -> ThreadId {
         let pid = event.pid.unwrap_or(-1);
         let tid = match event.tid {
             // A process whose id is text: its threads are told apart by both texts.
@@ -391,7 +421,7 @@ impl Worker {
 
 /// A time or duration, if there is a readable one.
 #[inline]
-fn time(value: Option<Decimal>, offset: u64, rows: &mut Rows) -> Option<Ns> {
+pub(super) fn time(value: Option<Decimal>, offset: u64, rows: &mut Rows) -> Option<Ns> {
     match value? {
         Decimal::Ns(ns) => Some(Ns(ns)),
         Decimal::NotFinite => {
@@ -454,7 +484,7 @@ const DIRECTIONS: [(&[u8], &[u8], MemcpyKind); 5] = [
 ];
 
 /// Direction and host memory of a copy: `Memcpy HtoD (Pageable -> Device)`, or ROCm's `kind` argument.
-fn copy_direction(name: &[u8], kind: Option<&[u8]>) -> (MemcpyKind, Option<bool>) {
+pub(super) fn copy_direction(name: &[u8], kind: Option<&[u8]>) -> (MemcpyKind, Option<bool>) {
     let has = |text: &[u8], needle: &[u8]| memchr::memmem::find(text, needle).is_some();
     let kind = kind.unwrap_or_default();
     let direction = DIRECTIONS

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use longpole_trace::{
-    Activity, ApiCall, DetailId, EventWindow, GraphNodeId, HostOp, Lane, LaneId, Ns, Overhead, ProblemCode, Problems, Range, StrId,
-    SyncEvent, TableMarks, ThreadId, Tid, TraceBuilder,
+    Activity, ApiCall, CpuSample, DetailId, EventWindow, GraphNodeId, HostOp, Lane, LaneId, Ns, OsCall, Overhead, ProblemCode, Problems,
+    Range, StrId, SyncEvent, TableMarks, ThreadId, Tid, TraceBuilder,
 };
 
 use super::names::{self, Names};
 use super::recordings::{Processes, process_of, split};
 use super::rows::{Place, RangeName, RangeRow, Rows, SyncRow};
+use super::samples::Leaves;
 use crate::days::{Days, Stretch};
 
 /// A thread of the trace, and the mark of its process.
@@ -40,6 +41,8 @@ pub(super) struct Merger<'b, 'c> {
     /// Names of NVTX domains.
     pub(super) domains: HashMap<(i64, i64), StrId, FixedState>,
     pub(super) records: EventRecords,
+    /// The innermost function of each sample.
+    pub(super) leaves: Leaves,
     /// Devices with work, by recording and number, and the first process seen on each.
     pub(super) devices: BTreeMap<(u32, i64), Option<i64>>,
     pub(super) events: u64,
@@ -62,6 +65,7 @@ impl<'b, 'c> Merger<'b, 'c> {
             processes,
             domains: HashMap::default(),
             records: HashMap::default(),
+            leaves: Leaves::default(),
             devices: BTreeMap::new(),
             events: 0,
             operators: 0,
@@ -132,7 +136,26 @@ impl<'b, 'c> Merger<'b, 'c> {
             let name = self.names.call(name, &mut self.builder.trace_mut().strings, &mut self.problems);
             self.builder.push_overhead(Overhead { name, start, dur });
         }
+        for row in &rows.os_calls {
+            // Threads that nothing else is known of are of no use: idle time is that of threads that launch work.
+            let Some(thread) = self.known_thread(row.thread) else { continue };
+            let strings = &mut self.builder.trace_mut().strings;
+            let name = row.name.map(|id| self.names.get(id, strings, &mut self.problems));
+            let name = name.unwrap_or_else(|| strings.intern("(unnamed call)"));
+            self.builder.push_os_call(OsCall { name, thread, start: row.start, dur: row.dur });
+        }
+        for row in &rows.samples {
+            let Some(thread) = self.known_thread(row.thread) else { continue };
+            let name = row.id.and_then(|id| self.leaves.find(id));
+            let name = name.unwrap_or_else(|| self.builder.trace_mut().strings.intern("(no function recorded)"));
+            self.builder.push_cpu_sample(CpuSample { name, thread, start: row.start });
+        }
         rows.clear();
+    }
+
+    /// A thread that has rows.
+    fn known_thread(&self, global: i64) -> Option<ThreadId> {
+        self.threads.get(&global).map(|known| known.thread)
     }
 
     fn take_device(&mut self, rows: &mut Rows) {

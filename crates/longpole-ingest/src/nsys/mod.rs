@@ -13,6 +13,7 @@ mod names;
 mod nvtx;
 mod recordings;
 mod rows;
+mod samples;
 mod scan;
 mod tables;
 mod target;
@@ -33,11 +34,15 @@ use merge::{EventRecords, Merger};
 use names::Names;
 use recordings::{Processes, process_of, split};
 use rows::Rows;
+use samples::Leaves;
 use scan::{Scan, Values};
 use target::Target;
 
 /// What to do with an export that holds no work.
 const RECORD: &str = "record with `nsys profile --trace=cuda,nvtx`, then `nsys export --type sqlite REPORT.nsys-rep`";
+
+/// A row with times takes at least this many bytes of a file.
+const USUAL_ROW: u64 = 16;
 
 /// Whether the first bytes may be an export.
 pub(crate) fn looks_like_sqlite(head: &[u8]) -> bool {
@@ -179,7 +184,9 @@ type Make = fn(&mut Rows, &mut Values<'_, '_>);
 fn read_tables(database: &Database, threads: usize, merger: &mut Merger<'_, '_>, report: Report<'_>) {
     read_domains(database, threads, merger);
     read_event_records(database, merger);
-    let plan: [(&str, &[&str], Make); 9] = [
+    merger.leaves = Leaves::read(database, threads, merger);
+    // Calls and ranges come before what is only of use on their threads.
+    let plan: [(&str, &[&str], Make); 11] = [
         (tables::KERNELS, tables::KERNEL_COLUMNS, Rows::kernel),
         (tables::COPIES, tables::COPY_COLUMNS, Rows::copy),
         (tables::FILLS, tables::FILL_COLUMNS, Rows::fill),
@@ -189,6 +196,8 @@ fn read_tables(database: &Database, threads: usize, merger: &mut Merger<'_, '_>,
         (tables::SYNCS, tables::SYNC_COLUMNS, Rows::sync),
         (tables::OVERHEADS[0], tables::OVERHEAD_COLUMNS, Rows::overhead),
         (tables::OVERHEADS[1], tables::OVERHEAD_COLUMNS, Rows::overhead),
+        (tables::OS_CALLS, tables::OS_CALL_COLUMNS, Rows::os_call),
+        (tables::SAMPLES, tables::SAMPLE_COLUMNS, Rows::sample),
     ];
     let scans: Vec<(Scan<'_>, Make)> = plan
         .into_iter()
@@ -196,7 +205,17 @@ fn read_tables(database: &Database, threads: usize, merger: &mut Merger<'_, '_>,
         .collect();
     let (all, mut done) = (scans.iter().map(|(scan, _)| scan.stretches()).sum::<u64>().max(1), 0_u64);
     let mut problems = Problems::default();
+    // Row numbers with holes promise more rows than the file can hold, in all tables together.
+    let mut room = database.bytes / USUAL_ROW;
     for (scan, make) in &scans {
+        let rows = scan.expected_rows().min(room);
+        room -= rows;
+        match scan.table.name.as_str() {
+            tables::CALLS => merger.builder.announce_api_calls(rows as usize),
+            tables::RANGES => merger.builder.announce_ranges(rows as usize),
+            name if tables::DEVICE_WORK.contains(&name) => merger.builder.announce_activities(rows as usize),
+            _ => {}
+        }
         scan.run(threads, &mut problems, make, |rows| {
             merger.take(rows);
             done += 1;

@@ -114,6 +114,24 @@ pub(super) struct CallRow {
     pub(super) name: Option<i64>,
 }
 
+/// A call into the operating system's libraries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OsRow {
+    pub(super) start: Ns,
+    pub(super) dur: Ns,
+    pub(super) thread: i64,
+    pub(super) name: Option<i64>,
+}
+
+/// A sample of a processor.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SampleRow {
+    pub(super) start: Ns,
+    pub(super) thread: i64,
+    /// What its functions are found by.
+    pub(super) id: Option<i64>,
+}
+
 /// How a range is called.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RangeName {
@@ -157,6 +175,8 @@ pub(super) struct Rows {
     pub(super) ranges: Vec<RangeRow>,
     pub(super) syncs: Vec<SyncRow>,
     pub(super) overheads: Vec<(Ns, Ns, Option<i64>)>,
+    pub(super) os_calls: Vec<OsRow>,
+    pub(super) samples: Vec<SampleRow>,
     pub(super) names: Numbers<Name>,
     pub(super) places: Numbers<Place>,
     pub(super) details: Numbers<Detail>,
@@ -174,6 +194,8 @@ impl Rows {
         self.ranges.clear();
         self.syncs.clear();
         self.overheads.clear();
+        self.os_calls.clear();
+        self.samples.clear();
         self.names.clear();
         self.places.clear();
         self.details.clear();
@@ -290,6 +312,21 @@ impl Rows {
         self.events += 1;
         let Some((start, dur)) = Self::times(values) else { return };
         self.overheads.push((start, dur, values.int(2)));
+    }
+
+    pub(super) fn os_call(&mut self, values: &mut Values<'_, '_>) {
+        self.events += 1;
+        let Some((start, dur)) = Self::times(values) else { return };
+        self.os_calls.push(OsRow { start, dur, thread: values.int(2).unwrap_or(0), name: values.int(3) });
+    }
+
+    pub(super) fn sample(&mut self, values: &mut Values<'_, '_>) {
+        self.events += 1;
+        let Some(start) = time(values, 0) else {
+            values.problems().add(ProblemCode::MissingTime, None, || None);
+            return;
+        };
+        self.samples.push(SampleRow { start, thread: values.int(1).unwrap_or(0), id: values.int(2) });
     }
 
     pub(super) fn range(&mut self, values: &mut Values<'_, '_>) {

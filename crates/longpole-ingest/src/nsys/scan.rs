@@ -13,7 +13,7 @@ use rusqlite::{Connection, ErrorCode, Row};
 use super::database::{Database, Table, forget, quoted};
 
 /// Rows of a stretch, where row numbers have no holes.
-const ROWS: u64 = 32 * 1024;
+const ROWS: u64 = 16 * 1024;
 /// A row takes at least this many bytes of the file (a cell, and its place in the page).
 const LEAST_ROW: u64 = 4;
 /// Places in one stretch at which reading is taken up again after damage.
@@ -76,7 +76,7 @@ impl Values<'_, '_> {
 /// What is read of a table.
 pub(super) struct Scan<'d> {
     database: &'d Database,
-    table: &'d Table,
+    pub(super) table: &'d Table,
     sql: String,
     /// First and last row number; absent when the table has none and is read as a whole.
     bounds: Option<(i64, i64)>,
@@ -110,6 +110,11 @@ impl<'d> Scan<'d> {
             }
         };
         Self { database, table, sql, bounds, width, stretches }
+    }
+
+    /// How many rows there are, if row numbers have no holes.
+    pub(super) fn expected_rows(&self) -> u64 {
+        self.bounds.map_or(0, |(first, last)| if first > last { 0 } else { last.abs_diff(first).saturating_add(1) })
     }
 
     /// How many stretches there are.

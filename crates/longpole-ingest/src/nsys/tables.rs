@@ -10,6 +10,10 @@ pub(super) const SYNCS: &str = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
 pub(super) const EVENTS: &str = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
 pub(super) const RANGES: &str = "NVTX_EVENTS";
 pub(super) const OVERHEADS: [&str; 2] = ["PROFILER_OVERHEAD", "CUPTI_ACTIVITY_KIND_OVERHEAD"];
+pub(super) const OS_CALLS: &str = "OSRT_API";
+pub(super) const SAMPLES: &str = "COMPOSITE_EVENTS";
+/// The functions of each sample, innermost first.
+pub(super) const CHAINS: &str = "SAMPLING_CALLCHAINS";
 pub(super) const PROCESSES: &str = "PROCESSES";
 pub(super) const THREADS: &str = "ThreadNames";
 pub(super) const GPUS: &str = "TARGET_INFO_GPU";
@@ -23,14 +27,13 @@ pub(super) const DEVICE_WORK: [&str; 4] = [KERNELS, COPIES, FILLS, GRAPHS];
 
 /// Whether a table is one that is read.
 pub(super) fn is_read(name: &str) -> bool {
-    const OTHERS: [&str; 10] = [STRINGS, CALLS, SYNCS, EVENTS, RANGES, PROCESSES, THREADS, GPUS, CUDA_DEVICES, SESSION_START];
+    const OTHERS: [&str; 13] =
+        [STRINGS, CALLS, SYNCS, EVENTS, RANGES, OS_CALLS, SAMPLES, CHAINS, PROCESSES, THREADS, GPUS, CUDA_DEVICES, SESSION_START];
     [&OTHERS[..], &DEVICE_WORK, &OVERHEADS, &CONTEXTS].into_iter().flatten().any(|known| *known == name)
 }
 
 /// Tables with events that no analysis uses, and what they hold.
-pub(super) const UNUSED: [(&str, &str); 9] = [
-    ("OSRT_API", "OS runtime calls"),
-    ("COMPOSITE_EVENTS", "CPU samples"),
+pub(super) const UNUSED: [(&str, &str); 7] = [
     ("SCHED_EVENTS", "thread scheduling"),
     ("GPU_METRICS", "GPU metrics"),
     ("GENERIC_EVENTS", "generic events"),
@@ -70,3 +73,6 @@ pub(super) const SYNC_COLUMNS: &[&str] =
 pub(super) const EVENT_COLUMNS: &[&str] = &["streamId", "correlationId", "globalPid", "eventId", "eventSyncId"];
 pub(super) const RANGE_COLUMNS: &[&str] = &["start", "end", "eventType", "text", "globalTid", "textId", "domainId"];
 pub(super) const OVERHEAD_COLUMNS: &[&str] = &["start", "end", "nameId"];
+pub(super) const OS_CALL_COLUMNS: &[&str] = &["start", "end", "globalTid", "nameId"];
+pub(super) const SAMPLE_COLUMNS: &[&str] = &["start", "globalTid", "id"];
+pub(super) const CHAIN_COLUMNS: &[&str] = &["id", "symbol", "module", "unresolved"];

@@ -104,6 +104,7 @@ fn gpu(gpus: &mut Vec<Gpu>, values: &mut Values<'_, '_>) {
         registers_per_sm: known(9),
         shared_bytes_per_sm: known(10).map(u64::from),
         memory_bytes: None,
+        peak_memory_bytes_per_s: None,
     };
     let memory_bytes = values.int(3).and_then(|bytes| u64::try_from(bytes).ok()).filter(|bytes| *bytes > 0);
     let compute_capability = properties.compute_capability.zip(values.small(6)).map(|((major, _), minor)| (major, minor));

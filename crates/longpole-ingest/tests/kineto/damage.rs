@@ -326,7 +326,7 @@ fn what_cannot_be_read_is_not_guessed() {
         base.replace(r#""name": "a""#, r#""a\"ph": "s", "name": "kept""#),
     ]));
     assert_eq!(found, ["kept"]);
-    assert_eq!(counts, [("missing_time", 1), ("implausible_duration", 1), ("begin_end_events", 1), ("number_too_large", 1)]);
+    assert_eq!(counts, [("missing_time", 1), ("implausible_duration", 1), ("number_too_large", 1), ("unclosed_range", 1)]);
 }
 
 /// A kernel with arguments as given, between two operators.

@@ -172,7 +172,13 @@ const TABLES: &[(&str, &[Column])] = &[
         ],
     ),
     ("PROFILER_OVERHEAD", &[old("start"), old("end"), old("globalTid"), old("nameId")]),
-    ("OSRT_API", &[old("start"), old("end"), old("nameId"), old("globalTid")]),
+    ("OSRT_API", &[old("start"), old("end"), old("eventClass"), old("globalTid"), old("correlationId"), old("nameId"), old("returnValue")]),
+    ("COMPOSITE_EVENTS", &[old("id"), old("start"), old("cpu"), old("threadState"), old("globalTid"), old("cpuCycles")]),
+    (
+        "SAMPLING_CALLCHAINS",
+        &[old("id"), old("symbol"), old("module"), old("kernelMode"), old("thumbCode"), old("unresolved"), old("stackDepth")],
+    ),
+    ("SCHED_EVENTS", &[old("start"), old("cpu"), old("isSchedIn"), old("globalTid")]),
 ];
 
 /// Values of some columns.
@@ -309,6 +315,30 @@ impl Export {
             ("domainId", int(domain)),
         ];
         self.add("NVTX_EVENTS", &row);
+    }
+
+    /// A call into the operating system's libraries.
+    pub(crate) fn os_call(&self, thread: i64, name: &str, [start, end]: [i64; 2]) {
+        let name = int(self.text(name));
+        self.add("OSRT_API", &[("start", int(start)), ("end", int(end)), ("nameId", name), ("globalTid", int(thread))]);
+    }
+
+    /// A sample, with its functions from the innermost to the outermost; those without a name are somewhere in `/lib/libcuda.so.1`.
+    pub(crate) fn sample(&self, thread: i64, id: i64, start: i64, stack: &[Option<&str>]) {
+        self.add("COMPOSITE_EVENTS", &[("id", int(id)), ("start", int(start)), ("cpu", int(3)), ("globalTid", int(thread))]);
+        // Outermost first: the order of rows says nothing.
+        for (depth, function) in stack.iter().enumerate().rev() {
+            let symbol = int(self.text(function.unwrap_or("0x7f00deadbeef")));
+            let module = int(self.text(if function.is_some() { "/usr/bin/python3" } else { "/lib/libcuda.so.1" }));
+            let row = [
+                ("id", int(id)),
+                ("symbol", symbol),
+                ("module", module),
+                ("unresolved", int(i64::from(function.is_none()))),
+                ("stackDepth", int(depth as i64)),
+            ];
+            self.add("SAMPLING_CALLCHAINS", &row);
+        }
     }
 
     /// Kernels by demangled name, as a plain query finds them: count, sum, shortest, longest, and all durations in order.

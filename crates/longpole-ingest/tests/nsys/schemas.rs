@@ -156,8 +156,8 @@ fn what_else_an_export_says() {
         let name = int(export.text("main"));
         export.add("ThreadNames", &[("nameId", name.clone()), ("globalTid", int(own))]);
         export.add("TARGET_INFO_SESSION_START_TIME", &[("utcEpochNs", int(1_780_000_000_000_000_000)), ("systemClockNs", int(400))]);
-        export.add("PROFILER_OVERHEAD", &[("start", int(0)), ("end", int(5)), ("nameId", name.clone())]);
-        export.add("OSRT_API", &[("start", int(0)), ("end", int(5)), ("nameId", name), ("globalTid", int(own))]);
+        export.add("PROFILER_OVERHEAD", &[("start", int(0)), ("end", int(5)), ("nameId", name)]);
+        export.add("SCHED_EVENTS", &[("start", int(0)), ("cpu", int(1)), ("globalTid", int(own))]);
         let record =
             [("streamId", int(7)), ("correlationId", int(2)), ("globalPid", int(process)), ("eventId", int(3)), ("eventSyncId", int(11))];
         export.add("CUPTI_ACTIVITY_KIND_CUDA_EVENT", &record);
@@ -179,6 +179,39 @@ fn what_else_an_export_says() {
     assert_eq!((trace.overheads.len(), trace.sync_events.kind[0]), (1, SyncKind::StreamWaitsForEvent));
     assert_eq!((trace.sync_events.wait_on_stream[0], trace.sync_events.event_record(0)), (Some(7), Some(2)));
     assert!(trace.strings.iter().all(|(_, text)| !text.contains("hunter2")));
+}
+
+#[test]
+fn what_the_host_did_beside_calls() {
+    for version in VERSIONS {
+        let file = made(version, |export| {
+            let own = thread(40, 41);
+            decode(export, own, 0, 1_000, 1);
+            export.os_call(own, "pthread_cond_wait", [900, 1_020]);
+            export.os_call(own, "read", [1_040, 1_050]);
+            // Nothing else is known of this thread: it launches no work, so that no device waits for it.
+            export.os_call(thread(40, 99), "poll", [0, 90_000]);
+            export.sample(own, 7, 1_060, &[Some("tokenize"), Some("main")]);
+            export.sample(own, 3, 1_061, &[None, Some("main")]);
+            export.sample(own, 5, 1_062, &[]);
+            export.sample(thread(40, 99), 9, 1_063, &[Some("elsewhere")]);
+        });
+        for threads in [1, 3] {
+            let got = try_read(&file.path, threads).unwrap();
+            let (trace, calls, samples) = (&got.trace, &got.trace.os_calls, &got.trace.cpu_samples);
+            let name = |id| trace.strings.get(id);
+            let calls: Vec<_> = (0..calls.len()).map(|row| (name(calls.name[row]), calls.start[row].get(), calls.dur[row].get())).collect();
+            assert_eq!(calls, [("pthread_cond_wait", 900, 120), ("read", 1_040, 10)], "{version:?}");
+            let samples: Vec<_> = (0..samples.len()).map(|row| (name(samples.name[row]), samples.start[row].get())).collect();
+            assert_eq!(
+                samples,
+                [("tokenize", 1_060), ("(somewhere in libcuda.so.1)", 1_061), ("(no function recorded)", 1_062)],
+                "{version:?}"
+            );
+            assert_eq!(trace.window.bounds(), Some((Ns(1_000), Ns(1_740))), "they make the recording no longer");
+            assert_eq!((trace.threads.len(), counts(&got.problems)), (1, vec![("no_operators", 1)]), "{version:?}");
+        }
+    }
 }
 
 #[test]

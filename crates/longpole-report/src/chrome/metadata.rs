@@ -95,6 +95,8 @@ fn device_properties(members: &mut Members<'_>, device: &Device) {
         registers_per_sm,
         shared_bytes_per_sm,
         warp_size,
+        // It follows from the name, and no reader of traces knows it.
+        peak_memory_bytes_per_s: _,
     } = &device.properties;
     members.number("id", device.ordinal);
     if let Some(name) = name {

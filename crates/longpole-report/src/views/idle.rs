@@ -3,10 +3,10 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use longpole_analysis::{CauseRow, DeviceIdle, FrameKind, FrameRow, IdleCause, IdleTable, Queue, RangeIdle};
+use longpole_analysis::{CauseRow, DeviceIdle, FrameKind, FrameRow, HostSamples, IdleCause, IdleTable, Queue, RangeIdle, SampleRow};
 use longpole_trace::{Ns, Trace};
 
-use super::{NO_DEVICE_ACTIVITY, device_label, since_first, text};
+use super::{device_label, since_first, text};
 use crate::blocks::{Bar, Block, Strip};
 use crate::table::{Column, Kind, Row, Table, Value};
 use crate::units::{count, decimal, percent, time};
@@ -61,6 +61,7 @@ pub fn frame_kind(kind: FrameKind) -> &'static str {
         FrameKind::Operator => "operator",
         FrameKind::Call => "call",
         FrameKind::Python => "python",
+        FrameKind::OsCall => "os_call",
         FrameKind::Range => "range",
         FrameKind::Overhead => "overhead",
         FrameKind::Nothing => "nothing",
@@ -269,6 +270,23 @@ fn frames(idle: &IdleTable, whole: Ns, layout: &IdleLayout) -> Table {
     table
 }
 
+/// What launching threads ran while devices waited for them.
+fn samples(samples: &HostSamples, layout: &IdleLayout) -> Table {
+    let columns = vec![
+        Column::new("name", "innermost function", Kind::Text).at_least(28),
+        Column::new("samples", "samples", Kind::Count),
+        Column::new("share_fraction", "share", Kind::Share),
+        Column::new("share_fraction", "", Kind::Bar).droppable(1),
+    ];
+    let row = |row: &SampleRow| {
+        let share = Value::Share(row.samples as f64 / samples.samples.max(1) as f64);
+        Row::new(vec![text(&row.name), Value::Count(row.samples), share.clone(), share])
+    };
+    let mut table = table("functions", columns, samples.rows.iter().map(row).collect());
+    table.truncate(layout.limit);
+    table
+}
+
 fn queue_in_words(queue: &Queue) -> String {
     let empty = queue.empty_fraction().map_or_else(|| "–".to_owned(), |share| format!("{} %", percent(share)));
     let depth = queue.mean_depth.map_or_else(|| "–".to_owned(), decimal);
@@ -300,7 +318,7 @@ fn queue_strip(device: &DeviceIdle, label: &'static str, name: &str) -> Option<S
 /// The whole report.
 pub fn idle(idle: &IdleTable, trace: &Trace, layout: &IdleLayout) -> Vec<Block> {
     let (Some(idle_ns), Some(span_ns)) = (idle.idle_ns, idle.span_ns) else {
-        let nothing = if trace.activities.is_empty() { NO_DEVICE_ACTIVITY } else { "no device activity in scope" };
+        let nothing = if trace.activities.is_empty() { trace.recorder.advice().no_device } else { "no device activity in scope" };
         return vec![Block::Heading("Idle".to_owned(), nothing.to_owned())];
     };
     let several = idle.devices.len() > 1;
@@ -331,6 +349,10 @@ pub fn idle(idle: &IdleTable, trace: &Trace, layout: &IdleLayout) -> Vec<Block> 
     }
     blocks.push(Block::Title("By host frame"));
     blocks.push(Block::Table(frames(idle, idle_ns, layout)));
+    if let Some(host_samples) = &idle.host_samples {
+        blocks.push(Block::Title("CPU samples of launching threads, while a device waited for their launch"));
+        blocks.push(Block::Table(samples(host_samples, layout)));
+    }
     let strips = idle.devices.iter().take(QUEUES_DRAWN).filter_map(|device| {
         let name = if several { format!("{}: ", device_label(trace, device.device)) } else { String::new() };
         queue_strip(device, "queue", &name).map(Block::Strip)

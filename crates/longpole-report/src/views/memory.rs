@@ -1,7 +1,7 @@
 //! The memory table.
 
 use longpole_analysis::{MemoryRow, MemoryTable};
-use longpole_trace::MemoryPlace;
+use longpole_trace::{MemoryPlace, Recorder};
 
 use super::{text, total_label};
 use crate::table::{Column, Kind, Row, Table, Value};
@@ -13,7 +13,8 @@ fn signed(value: u64) -> i64 {
 }
 
 /// The memory table.
-pub fn memory(table: &MemoryTable) -> Table {
+pub fn memory(table: &MemoryTable, recorder: Recorder) -> Table {
+    let advice = recorder.advice();
     let columns = vec![
         Column::new("name", "operator", Kind::Text).at_least(28),
         Column::new("place", "memory", Kind::Text),
@@ -76,7 +77,7 @@ pub fn memory(table: &MemoryTable) -> Table {
         totals,
         hidden: 0,
         filtered_out: 0,
-        empty: (!table.is_recorded).then_some(super::NO_MEMORY),
+        empty: (!table.is_recorded).then_some(advice.no_memory),
         notes,
     }
 }

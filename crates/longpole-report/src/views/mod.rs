@@ -1,5 +1,6 @@
 //! Results as tables: which columns there are, in which order, and what a narrow terminal can do without.
 
+mod bench;
 mod check;
 mod diff;
 mod families;
@@ -14,7 +15,9 @@ mod roofline;
 mod shapes;
 mod step_ceilings;
 mod steps;
+mod sums;
 
+pub use bench::{bench, bench_compare, bench_compare_table, bench_list, bench_list_table, bench_peaks, bench_peaks_table, bench_table};
 pub use check::{check, check_csv};
 pub use diff::{DiffLayout, diff, diff_csv};
 pub use families::families;
@@ -29,15 +32,11 @@ pub use step_ceilings::Steps;
 pub(crate) use step_ceilings::of_span;
 pub(crate) use steps::rows_in_order;
 pub use steps::{StepLayout, StepOrder, role_source, steps, steps_csv};
+pub use sums::{family_sums, kernel_sums, scope_sums};
 
 use longpole_trace::{DeviceId, Ns, Trace};
 
 use crate::table::Value;
-
-/// Why a table of device work has no rows.
-pub const NO_DEVICE_ACTIVITY: &str = "no device activity was recorded (add ProfilerActivity.CUDA)";
-const NO_DEVICE: &str = "CUDA times: no device activity was recorded (add ProfilerActivity.CUDA)";
-const NO_MEMORY: &str = "memory: not recorded (profile_memory=True records it)";
 
 /// The exact sum of those present; absent when none is.
 fn sum<T>(values: impl Iterator<Item = Option<T>>) -> Option<T>

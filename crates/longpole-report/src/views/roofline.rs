@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use longpole_analysis::{FasterThan, NoPeaks, PeakKind, Peaks, RooflineRow, RooflineTable, UnknownWork, Verdict};
-use longpole_trace::{Ns, Trace};
+use longpole_trace::{Ns, Recorder, Trace};
 
 use super::shapes::compact_shapes;
-use super::{NO_DEVICE_ACTIVITY, text};
+use super::text;
 use crate::blocks::Block;
 use crate::table::{Column, Kind, Row, Table, Value};
 use crate::units::{bytes, count, flop_rate, percent, rate, time};
@@ -82,17 +82,14 @@ fn verdict(row: &RooflineRow) -> Value {
 }
 
 /// The table of operators and shapes.
-pub fn roofline_rows(table: &RooflineTable) -> Table {
+pub fn roofline_rows(table: &RooflineTable, recorder: Recorder) -> Table {
+    let advice = recorder.advice();
     let no_floor = if table.peaks.is_some() {
         "floors: of no row shown are both shapes and a formula known"
     } else {
         "floors: the peaks of the device are not known"
     };
-    let no_shapes = if table.rows.iter().any(|row| row.shapes.is_some()) {
-        "shapes: the rows shown have none"
-    } else {
-        "shapes: not recorded (record_shapes=True records them)"
-    };
+    let no_shapes = if table.rows.iter().any(|row| row.shapes.is_some()) { "shapes: the rows shown have none" } else { advice.no_shapes };
     let columns = vec![
         Column::new("name", "operator", Kind::Text).at_least(22).not_below(18),
         Column::new("shapes", "", Kind::Text).in_csv_only(),
@@ -149,7 +146,7 @@ pub fn roofline_rows(table: &RooflineTable) -> Table {
 /// The whole report; `rows` is [`roofline_rows`], filtered and cut as asked.
 pub fn roofline(table: &RooflineTable, missing: Option<&NoPeaks>, rows: Table, trace: &Trace) -> Vec<Block> {
     if trace.activities.is_empty() {
-        return vec![Block::Heading("Roofline".to_owned(), NO_DEVICE_ACTIVITY.to_owned())];
+        return vec![Block::Heading("Roofline".to_owned(), trace.recorder.advice().no_device.to_owned())];
     }
     let of = |part: Ns| if table.busy_ns > Ns::ZERO { part.get() as f64 / table.busy_ns.get() as f64 } else { 0.0 };
     let covered = table.covered_fraction().map_or_else(String::new, |share| format!(", the work of {} % of it is known", percent(share)));

@@ -8,7 +8,7 @@ use longpole_trace::{ActivityId, Ns, Trace};
 
 use super::roofline::no_peaks;
 use super::step_ceilings::{Steps, most_to_win};
-use super::{NO_DEVICE_ACTIVITY, device_label, since_first, text};
+use super::{device_label, since_first, text};
 use crate::blocks::{Bar, Block, Strip};
 use crate::table::{Column, Kind, Row, Table, Value};
 use crate::units::{count, percent, plural, time};
@@ -509,7 +509,7 @@ pub fn steps(steps: &Steps<'_>, trace: &Trace, layout: &StepLayout) -> Vec<Block
     let table = steps.table;
     let mut blocks = Vec::new();
     if table.groups.is_empty() {
-        let nothing = if trace.activities.is_empty() { NO_DEVICE_ACTIVITY } else { "" };
+        let nothing = if trace.activities.is_empty() { trace.recorder.advice().no_device } else { "" };
         blocks.push(Block::Heading("Steps".to_owned(), nothing.to_owned()));
     }
     if table.groups.len() > 1 {

@@ -1,6 +1,6 @@
 //! `longpole.idle/1`
 
-use longpole_analysis::{CauseRow, DeviceIdle, FrameRow, IdleTable, Queue, QueueSample, RangeIdle};
+use longpole_analysis::{CauseRow, DeviceIdle, FrameRow, HostSamples, IdleTable, Queue, QueueSample, RangeIdle};
 use longpole_trace::Trace;
 use serde::Serialize;
 
@@ -48,6 +48,19 @@ struct Frame<'a> {
 }
 
 #[derive(Serialize)]
+struct Samples<'a> {
+    samples: u64,
+    rows: Vec<SampleOut<'a>>,
+}
+
+#[derive(Serialize)]
+struct SampleOut<'a> {
+    name: &'a str,
+    samples: u64,
+    share_fraction: f64,
+}
+
+#[derive(Serialize)]
 struct QueueOut {
     window_ns: i64,
     empty_ns: i64,
@@ -85,6 +98,7 @@ struct Body<'a> {
     causes: Vec<CauseOut>,
     by_range: Vec<RangeOut<'a>>,
     by_frame: Vec<Frame<'a>>,
+    host_samples: Option<Samples<'a>>,
     queue: QueueOut,
     devices: Vec<OfDevice>,
     unsplit_gaps: u64,
@@ -124,6 +138,12 @@ fn frame(row: &FrameRow) -> Frame<'_> {
         intervals: row.intervals,
         largest_ns: row.largest_ns.get(),
     }
+}
+
+fn host_samples(of: &HostSamples) -> Samples<'_> {
+    let share = |samples: u64| samples as f64 / of.samples.max(1) as f64;
+    let rows = of.rows.iter().map(|row| SampleOut { name: &row.name, samples: row.samples, share_fraction: share(row.samples) });
+    Samples { samples: of.samples, rows: rows.collect() }
 }
 
 fn queue(queue: &Queue) -> QueueOut {
@@ -167,6 +187,7 @@ pub fn idle<'a>(header: &Header<'a>, table: &'a IdleTable, trace: &Trace) -> imp
         causes: table.causes.iter().map(|row| cause(row, trace)).collect(),
         by_range: table.by_range.iter().map(range).collect(),
         by_frame: table.by_frame.iter().map(frame).collect(),
+        host_samples: table.host_samples.as_ref().map(host_samples),
         queue: queue(&table.queue),
         devices: table.devices.iter().map(|row| of_device(row, trace)).collect(),
         unsplit_gaps: table.unsplit_gaps,

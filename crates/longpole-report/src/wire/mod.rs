@@ -3,11 +3,13 @@
 //! Keys are only added within a version. Times are integer `*_ns`, sizes integer `*_bytes`, shares 0..1 `*_fraction`, and
 //! what was not recorded is `null`. Each document has a JSON Schema in `docs/schema/`, against which every test validates.
 
+mod bench;
 mod check;
 mod diff;
 mod doctor;
 mod explain;
 mod families;
+mod formats;
 mod harmless;
 mod idle;
 mod kernels;
@@ -19,13 +21,16 @@ mod ranks;
 mod roofline;
 mod smells;
 mod steps;
+mod sums;
 mod triage;
 
+pub use bench::{bench, bench_compare, bench_list, bench_peaks};
 pub use check::check;
 pub use diff::diff;
 pub use doctor::doctor;
 pub use explain::explain;
 pub use families::families;
+pub use formats::formats;
 pub use idle::idle;
 pub use kernels::kernels;
 pub use memory::memory;
@@ -35,6 +40,7 @@ pub use ranges::ranges;
 pub use ranks::ranks;
 pub use roofline::roofline;
 pub use steps::steps;
+pub use sums::{family_sums, kernel_sums, scope_sums, sums_triage};
 pub use triage::{triage, triage_compared};
 
 use std::io;

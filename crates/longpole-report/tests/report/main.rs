@@ -12,7 +12,7 @@ use insta::assert_snapshot;
 use longpole_analysis::{GroupBy, MemoryTable, OpTable};
 use longpole_report::views::RangeLayout;
 use longpole_report::{Page, TextOptions, csv, markdown, report_lines, text, text_header, triage_markdown, triage_text, views, wire};
-use longpole_trace::{Ns, ProblemCode};
+use longpole_trace::{Ns, ProblemCode, Recorder};
 
 const ALL_TROUBLE: &[(ProblemCode, u64)] = &[
     (ProblemCode::UnusedEventKind, 7),
@@ -44,7 +44,7 @@ fn is_inert(out: &str) -> bool {
 #[test]
 fn operators_at_three_widths() {
     for width in [80, 120, 200] {
-        let mut table = views::ops(&op_table(), GroupBy::Name);
+        let mut table = views::ops(&op_table(), GroupBy::Name, Recorder::Torch);
         table.truncate(Some(4));
         let out = text(&table, &plain(width));
         assert!(is_inert(&out));
@@ -54,10 +54,10 @@ fn operators_at_three_widths() {
 
 #[test]
 fn operators_by_shape_and_stack() {
-    assert_snapshot!("ops_by_shape_120", text(&views::ops(&op_table(), GroupBy::Shape), &plain(120)));
+    assert_snapshot!("ops_by_shape_120", text(&views::ops(&op_table(), GroupBy::Shape, Recorder::Torch), &plain(120)));
     let mut table = op_table();
     table.rows[0].stack = Some(vec!["model.py(12): forward".to_owned(), format!("nn.Module: {HOSTILE}")]);
-    let view = views::ops(&table, GroupBy::Stack(2));
+    let view = views::ops(&table, GroupBy::Stack(2), Recorder::Torch);
     assert_snapshot!("ops_by_stack_100", text(&view, &plain(100)));
     assert_snapshot!("ops_by_stack_markdown", markdown(&view));
     assert_snapshot!("ops_by_stack_csv", csv(&view));
@@ -68,7 +68,7 @@ fn operators_by_shape_and_stack() {
 
 #[test]
 fn columns_without_data_are_said_not_shown() {
-    assert_snapshot!("ops_cpu_only", text(&views::ops(&cpu_only_table(), GroupBy::Shape), &plain(100)));
+    assert_snapshot!("ops_cpu_only", text(&views::ops(&cpu_only_table(), GroupBy::Shape, Recorder::Torch), &plain(100)));
     let document = json(&wire::ops(&fixture(&[]).header(), &cpu_only_table(), GroupBy::Name));
     assert_eq!(document["self_cuda_total_ns"], serde_json::Value::Null);
     assert_eq!(document["ops"][0]["self_cuda_ns"], serde_json::Value::Null);
@@ -77,7 +77,7 @@ fn columns_without_data_are_said_not_shown() {
 #[test]
 fn an_empty_table_says_so() {
     let empty = OpTable { rows: vec![], self_cuda_total_ns: None, self_cpu_total_ns: Ns::ZERO };
-    let view = views::ops(&empty, GroupBy::Name);
+    let view = views::ops(&empty, GroupBy::Name, Recorder::Torch);
     assert_eq!(text(&view, &plain(80)), "no operators in scope\n");
     assert_eq!(markdown(&view), "No operators in scope.\n");
     assert_eq!(csv(&view).lines().count(), 1);
@@ -105,8 +105,8 @@ fn families_ranges_and_memory_as_text() {
     assert_snapshot!("ranges_tree_100", text(&views::ranges(&ranges(), RangeLayout::Tree), &plain(100)));
     assert_snapshot!("ranges_paths_80", text(&views::ranges(&ranges(), RangeLayout::Paths), &plain(80)));
     assert_snapshot!("ranges_markdown", markdown(&views::ranges(&ranges(), RangeLayout::Tree)));
-    assert_snapshot!("memory_100", text(&views::memory(&memory()), &plain(100)));
-    assert_snapshot!("memory_csv", csv(&views::memory(&memory())));
+    assert_snapshot!("memory_100", text(&views::memory(&memory(), Recorder::Torch), &plain(100)));
+    assert_snapshot!("memory_csv", csv(&views::memory(&memory(), Recorder::Torch)));
 }
 
 #[test]
@@ -207,14 +207,14 @@ fn the_column_sorted_by_outlives_the_others() {
     for width in [50, 60, 80] {
         for (key, title) in keys {
             for by in [GroupBy::Name, GroupBy::Shape] {
-                assert!(heading(views::ops(&op_table(), by), key, width).contains(title), "{width} {key}");
+                assert!(heading(views::ops(&op_table(), by, Recorder::Torch), key, width).contains(title), "{width} {key}");
             }
         }
         for (key, title) in [("min_ns", "min"), ("median_ns", "median"), ("max_ns", "max"), ("calls", "calls"), ("cuda_ns", "CUDA")] {
             assert!(heading(views::kernels(&kernels(), Ns(20_503_000), false), key, width).contains(title), "{width} {key}");
         }
         for (key, title) in [("allocations", "allocations"), ("freed_bytes", "freed"), ("net_bytes", "net"), ("peak_bytes", "peak")] {
-            assert!(heading(views::memory(&memory()), key, width).contains(title), "{width} {key}");
+            assert!(heading(views::memory(&memory(), Recorder::Torch), key, width).contains(title), "{width} {key}");
         }
         for (key, title) in [("gpu_span_ns", "GPU span"), ("gpu_idle_ns", "GPU idle"), ("kernels", "kernels"), ("cpu_ns", "host")] {
             assert!(heading(views::ranges(&ranges(), RangeLayout::Tree), key, width).contains(title), "{width} {key}");
@@ -229,7 +229,7 @@ fn shapes_and_stacks_leave_room_for_names() {
     table.rows[0].stack = Some(vec![format!("model.py(12): {}", "forward".repeat(20))]);
     for by in [GroupBy::Shape, GroupBy::Stack(3)] {
         for width in [60, 80, 100, 120] {
-            let out = fitting(&views::ops(&table, by), width);
+            let out = fitting(&views::ops(&table, by, Recorder::Torch), width);
             let name = out.lines().find(|line| line.starts_with("aten::_scaled")).expect("the long name");
             let shown = name.split("  ").next().unwrap_or_default();
             assert!(shown.chars().count() >= 24, "{width}: {shown}");
@@ -239,16 +239,16 @@ fn shapes_and_stacks_leave_room_for_names() {
 
 #[test]
 fn stacks_that_were_not_recorded_are_said() {
-    let out = text(&views::ops(&op_table(), GroupBy::Stack(3)), &plain(100));
+    let out = text(&views::ops(&op_table(), GroupBy::Stack(3), Recorder::Torch), &plain(100));
     assert!(out.contains("stacks: not recorded (with_stack=True records them)"), "{out}");
-    assert!(!text(&views::ops(&op_table(), GroupBy::Name), &plain(100)).contains("stacks"));
+    assert!(!text(&views::ops(&op_table(), GroupBy::Name, Recorder::Torch), &plain(100)).contains("stacks"));
 }
 
 #[test]
 fn a_filter_that_matches_nothing_is_named() {
-    let mut table = views::memory(&MemoryTable { rows: vec![], ..memory() });
+    let mut table = views::memory(&MemoryTable { rows: vec![], ..memory() }, Recorder::Torch);
     assert_eq!(text(&table, &plain(100)).lines().next(), Some("no allocations in scope"));
-    let unrecorded = views::memory(&MemoryTable { rows: vec![], is_recorded: false, ..memory() });
+    let unrecorded = views::memory(&MemoryTable { rows: vec![], is_recorded: false, ..memory() }, Recorder::Torch);
     let out = text(&unrecorded, &plain(100));
     assert!(out.contains("profile_memory=True") && !out.contains("in scope"), "{out}");
     table.filtered_out = 3;
@@ -297,7 +297,7 @@ fn csv_cells_are_values_not_phrases() {
 
 #[test]
 fn memory_has_a_total_for_each_place() {
-    let out = text(&views::memory(&memory()), &plain(100));
+    let out = text(&views::memory(&memory(), Recorder::Torch), &plain(100));
     let totals: Vec<Vec<&str>> = out.lines().filter(|l| l.starts_with("total of")).map(|l| l.split_whitespace().collect()).collect();
     assert_eq!(totals.len(), 2, "{out}");
     for (total, place) in totals.iter().zip(["device", "host"]) {

@@ -5,6 +5,8 @@ use std::ffi::OsString;
 use clap::Args;
 use regex::Regex;
 
+use crate::sink::Sink;
+
 use super::{ColorWhen, FormatFlags, MOST_THREADS, StatsFormat, parse_limit};
 
 /// Flags of `ncu`.
@@ -60,10 +62,14 @@ pub(crate) struct NcuArgs {
     /// Say on standard error what the run cost (`--stats=json` for one line of JSON)
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text", help_heading = "Running")]
     pub(crate) stats: Option<StatsFormat>,
+
+    /// Where it is printed; no flag of this command.
+    #[arg(skip)]
+    pub(crate) sink: Sink,
 }
 
 /// What of a report is shown; the summary if nothing is said.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 #[group(id = "view", multiple = false)]
 pub(crate) struct NcuView {
     /// All launches, with totals by name and by family

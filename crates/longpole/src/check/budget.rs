@@ -10,6 +10,7 @@ use longpole_report::{Amount, CheckBound, CheckUnit};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::documents::Name;
 use super::figure;
 use super::path::{Path, Pattern};
 use crate::exit::Failure;
@@ -42,6 +43,15 @@ pub(crate) struct Limit {
     /// Each bound holds by itself.
     pub(crate) bounds: Vec<(CheckBound, Amount)>,
     pub(crate) missing_is_ok: bool,
+}
+
+impl Limit {
+    /// The documents that its figure is of.
+    pub(crate) fn documents(&self) -> impl Iterator<Item = Name> {
+        let Figure { path, of, per } = &self.figure;
+        let steps = per.is_some().then_some(Name::Steps);
+        [Some(path.document), of.as_ref().map(|path| path.document), steps].into_iter().flatten()
+    }
 }
 
 /// Where a figure comes from.

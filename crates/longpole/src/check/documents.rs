@@ -2,8 +2,8 @@
 //! and then kept, or one that was printed before.
 
 use longpole_analysis::{
-    GroupBy, Scope, ScopeWork, StepOptions, TraceIndex, TriageOptions, family_table, idle_table, kernel_table, memory_table, op_table,
-    peaks_of, range_table, rank_report, roofline, step_ceilings, step_table, triage,
+    GroupBy, Scope, ScopeWork, StepOptions, TraceIndex, TriageOptions, family_sums, family_table, idle_table, kernel_sums, kernel_table,
+    memory_table, op_table, peaks_of, range_table, rank_report, roofline, scope_sums, step_ceilings, step_table, sums_triage, triage,
 };
 use longpole_report::views::{StepLayout, StepOrder, Steps};
 use longpole_report::{Header, wire};
@@ -57,6 +57,11 @@ impl Name {
         }
     }
 
+    /// Whether a source that holds sums alone has it.
+    pub(crate) const fn is_of_totals(self) -> bool {
+        matches!(self, Self::Triage | Self::Kernels | Self::Families | Self::Ranges)
+    }
+
     /// The document of a command.
     pub(crate) fn find(command: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|name| name.code() == command)
@@ -107,10 +112,35 @@ impl<'a> Documents<'a> {
     pub(crate) fn get(&mut self, name: Name) -> Result<Option<&Value>, String> {
         let slot = &mut self.made[name as usize];
         if let (None, Some(subject)) = (&slot, &self.subject) {
-            *slot = Some(make(name, subject).map_err(|error| error.to_string())?);
+            let made = if subject.index.trace().has_totals_only() {
+                make_of_sums(name, subject)?
+            } else {
+                make(name, subject).map_err(|error| error.to_string())?
+            };
+            *slot = Some(made);
         }
         Ok(slot.as_ref())
     }
+}
+
+/// The same of a source that holds sums alone.
+fn make_of_sums(name: Name, subject: &Subject<'_>) -> Result<Value, String> {
+    let Subject { index, scope, header, is_cut: _ } = subject;
+    let trace = index.trace();
+    let made = match name {
+        Name::Triage => to_value(wire::sums_triage(header, &sums_triage(trace, scope, None, false), trace)),
+        Name::Kernels => to_value(wire::kernel_sums(header, &kernel_sums(trace, scope))),
+        Name::Families => to_value(wire::family_sums(header, &family_sums(trace, scope))),
+        Name::Ranges => to_value(wire::scope_sums(header, &scope_sums(trace, scope), trace)),
+        Name::Ops | Name::Memory | Name::Steps | Name::Idle | Name::Roofline | Name::Ranks => {
+            return Err(format!(
+                "`{}` holds totals only, not when anything ran, so there is no document `{}` of it",
+                header.source.path,
+                name.code()
+            ));
+        }
+    };
+    made.map_err(|error| error.to_string())
 }
 
 /// A document as its command prints it when nothing is sorted, filtered or shortened.

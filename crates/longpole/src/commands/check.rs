@@ -11,7 +11,7 @@ use longpole_report::{views, wire};
 
 use super::diff;
 use crate::args::{CheckArgs, Format};
-use crate::check::budget::{self, Budget, Compared};
+use crate::check::budget::{self, Budget, Compared, Limit};
 use crate::check::documents::{Documents, Subject};
 use crate::check::judge::{Baseline, Baselines, judge};
 use crate::check::{github, propose};
@@ -51,6 +51,9 @@ fn check(args: &CheckArgs, path: &OsStr) -> Result<(), Failure> {
         }
     }
     let mut session = Session::open_within(&args.common, within(&budget.scope, args.common.scope.spec()))?;
+    if session.has_totals_only() {
+        of_totals(&session, &budget)?;
+    }
     let mut baselines = read_baselines(&session, &budget, Path::new(path))?;
     let subject = Subject { index: &session.index, scope: &session.scope, header: session.header(), is_cut: session.is_cut() };
     let mut report = judge(&budget, &path.to_string_lossy(), &mut Documents::of(subject), &mut baselines)?;
@@ -88,6 +91,17 @@ fn check(args: &CheckArgs, path: &OsStr) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Check(format!("over budget: {}{}", failed[..failed.len().min(NAMED)].join(", "), more(failed.len()))))
+}
+
+/// Totals have no steps to compare, and no documents but these.
+fn of_totals(session: &Session<'_>, budget: &Budget) -> Result<(), Failure> {
+    if !budget.regressions.is_empty() {
+        return session.needs("check` with a `[[regression]]", "holds totals only, not when anything ran");
+    }
+    match budget.limits.iter().flat_map(Limit::documents).find(|name| !name.is_of_totals()) {
+        Some(name) => session.needs_timeline(name.code()),
+        None => Ok(()),
+    }
 }
 
 /// What is said behind the first names of so many.
@@ -180,6 +194,7 @@ fn summarise(session: &Session<'_>, markdown: &str) {
 
 fn propose(args: &CheckArgs) -> Result<(), Failure> {
     let mut session = Session::open_within(&args.common, args.common.scope.spec())?;
+    session.needs_timeline("check --write-budget")?;
     let header = session.header();
     let subject = Subject { index: &session.index, scope: &session.scope, header, is_cut: session.is_cut() };
     let (text, limits) = propose::budget(&mut Documents::of(subject), &header.source.path, header.scope)?;

@@ -27,6 +27,9 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
         return Err(Failure::Usage("standard input holds one trace: only one of BEFORE and AFTER can be `-`".to_owned()));
     }
     let mut session = Session::open_other(&args.common, &args.after)?;
+    if session.has_totals_only() {
+        return super::sums::diff(args, &mut session, HEAD);
+    }
     let options = TriageOptions { is_cut: session.is_cut(), ..TriageOptions::default() };
     let first = triage(&session.index, &session.scope, &options);
     let (before, mut result) = with(&session, &first, &args.common.input, args.ignore_ranges)?;
@@ -45,7 +48,9 @@ pub(super) fn run(args: &DiffArgs) -> Result<(), Failure> {
 
 /// Compares the trace of a session with one from before, in the same scope. `first` is the session's first report.
 pub(super) fn with(session: &Session<'_>, first: &Triage, before: &OsStr, ignore_ranges: bool) -> Result<(Beside, Diff), Failure> {
-    let before = session.read_second(before)?;
+    let named = before;
+    let before = session.read_second(named)?;
+    super::sums::same_kind(session, &before, named)?;
     let result = compare(session, first, &before, ignore_ranges);
     Ok((before, result))
 }

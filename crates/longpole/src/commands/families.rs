@@ -11,6 +11,9 @@ use crate::sort;
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let sorting = sort::families(common.sort.as_deref())?;
     let mut session = Session::open(common)?;
+    if session.has_totals_only() {
+        return super::sums::families(common, &mut session);
+    }
     let mut rows = family_table(&session.index, &session.scope);
     session.analysed();
     if let Some(sorting) = &sorting {
@@ -23,7 +26,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     } else {
         let mut table = views::families(&rows);
         if session.index.trace().activities.is_empty() {
-            table.empty = Some(views::NO_DEVICE_ACTIVITY);
+            table.empty = Some(session.index.trace().recorder.advice().no_device);
         }
         session.print_table(table, sorting.map(|sorting| sorting.column))
     }

@@ -15,6 +15,7 @@ const HEAD: usize = 10;
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let sorting = sort::idle(common.sort.as_deref())?;
     let mut session = Session::open(common)?;
+    session.needs_timeline("idle")?;
     let mut table = idle_table(&session.index, &session.scope);
     session.analysed();
     if let Some((causes, frames)) = sorting {

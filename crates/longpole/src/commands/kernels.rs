@@ -9,8 +9,12 @@ use crate::session::Session;
 use crate::sort;
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
-    let sorting = sort::kernels(common.sort.as_deref())?;
+    let sorting = sort::kernels(common.sort.as_deref());
     let mut session = Session::open(common)?;
+    if session.has_totals_only() {
+        return super::sums::kernels(common, &mut session);
+    }
+    let sorting = sorting?;
     let mut rows = kernel_table(&session.index, &session.scope);
     session.analysed();
     let total = rows.iter().map(|row| row.cuda_ns).sum();
@@ -25,7 +29,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     } else {
         let mut table = views::kernels(&rows, total, common.full_names);
         if session.index.trace().activities.is_empty() {
-            table.empty = Some(views::NO_DEVICE_ACTIVITY);
+            table.empty = Some(session.index.trace().recorder.advice().no_device);
         }
         session.print_table(table, sorting.map(|sorting| sorting.column))
     }

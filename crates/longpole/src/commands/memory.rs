@@ -11,6 +11,7 @@ use crate::sort;
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
     let sorting = sort::memory(common.sort.as_deref())?;
     let mut session = Session::open(common)?;
+    session.needs_timeline("memory")?;
     let mut table = memory_table(&session.index, &session.scope);
     session.analysed();
     if let Some(sorting) = &sorting {
@@ -22,6 +23,6 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
             table.rows.truncate(session.limit().unwrap_or(usize::MAX));
             session.print_json(&wire::memory(&session.header(), &table))
         }
-        _ => session.print_table(views::memory(&table), sorting.map(|sorting| sorting.column)),
+        _ => session.print_table(views::memory(&table, session.index.trace().recorder), sorting.map(|sorting| sorting.column)),
     }
 }

@@ -1,21 +1,25 @@
 //! One file a command.
 
+mod bench;
 mod check;
 mod diff;
 mod doctor;
 mod explain;
 mod families;
+mod formats;
 mod idle;
 mod kernels;
 mod memory;
 mod ncu;
 mod ops;
+mod profile;
 mod ranges;
 mod ranks;
 mod record;
 mod roofline;
 mod slice;
 mod steps;
+mod sums;
 mod triage;
 
 pub(crate) use ncu::is_report;
@@ -46,8 +50,11 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Slice(args) => slice::run(args),
         Command::Ncu(args) => ncu::run(args),
         Command::Record(args) => record::run(args),
+        Command::Bench(args) => bench::run(args),
+        Command::Profile(args) => profile::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Explain(args) => explain::run(args),
+        Command::Formats(args) => formats::run(args),
         Command::Completions { shell } => completions(*shell),
     }
 }

@@ -29,6 +29,7 @@ pub(crate) fn sort_by_own_key(table: &mut OpTable) {
 pub(super) fn run(args: &OpsArgs) -> Result<(), Failure> {
     let key = sort_key(args.common.sort.as_deref())?;
     let mut session = Session::open(&args.common)?;
+    session.needs_timeline("ops")?;
     let mut table = op_table(&session.index, &session.scope, args.by);
     let key = sort_rows(&mut table, key);
     session.analysed();
@@ -38,6 +39,6 @@ pub(super) fn run(args: &OpsArgs) -> Result<(), Failure> {
             table.rows.truncate(session.limit().unwrap_or(usize::MAX));
             session.print_json(&wire::ops(&session.header(), &table, args.by))
         }
-        _ => session.print_table(views::ops(&table, args.by), Some(sort::ops_column(key))),
+        _ => session.print_table(views::ops(&table, args.by, session.index.trace().recorder), Some(sort::ops_column(key))),
     }
 }

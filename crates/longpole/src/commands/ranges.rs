@@ -10,8 +10,12 @@ use crate::session::Session;
 use crate::sort;
 
 pub(super) fn run(common: &Common) -> Result<(), Failure> {
-    let sorting = sort::ranges(common.sort.as_deref())?;
+    let sorting = sort::ranges(common.sort.as_deref());
     let mut session = Session::open(common)?;
+    if session.has_totals_only() {
+        return super::sums::ranges(common, &mut session);
+    }
+    let sorting = sorting?;
     let mut rows = range_table(&session.index, &session.scope);
     session.analysed();
     // A sorted or filtered list is no tree any more.

@@ -16,6 +16,7 @@ pub(super) fn run(args: &RanksArgs) -> Result<(), Failure> {
     let common = &args.common;
     let order = sort::ranks(common.sort.as_deref())?;
     let mut session = Session::open_all(common, &args.more)?;
+    session.needs_timeline("ranks")?;
     let mut report = rank_report(&session.index, &session.scope);
     session.analysed();
     if let Some(sorting) = &order {

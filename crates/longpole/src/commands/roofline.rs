@@ -14,6 +14,7 @@ pub(super) fn run(args: &RooflineArgs) -> Result<(), Failure> {
     let sorting = sort::roofline(common.sort.as_deref())?;
     let measured = args.peaks.as_deref().map(peaks::read).transpose()?;
     let mut session = Session::open_with_arguments(common)?;
+    session.needs_timeline("roofline")?;
     let trace = session.index.trace();
     let known = peaks::of_session(&session, measured)?;
     let mut table = roofline(&session.index, &session.scope, known.as_ref().ok());
@@ -28,7 +29,7 @@ pub(super) fn run(args: &RooflineArgs) -> Result<(), Failure> {
         table.rows.truncate(session.limit().unwrap_or(usize::MAX));
         return session.print_json(&wire::roofline(&session.header(), &table, missing));
     }
-    let mut rows = views::roofline_rows(&table);
+    let mut rows = views::roofline_rows(&table, session.index.trace().recorder);
     if let Some(sorting) = &sorting {
         rows.keep(sorting.column);
     }

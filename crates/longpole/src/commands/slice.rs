@@ -19,6 +19,7 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     // Before minutes of reading.
     let target = Target::find(&args.output, &common.input)?;
     let mut session = Session::open_with_arguments(common)?;
+    session.needs_timeline("slice")?;
     let (source, part) = (session.source_path().to_owned(), session.header().part());
     let trace = ChromeTrace::new(&session.index, &session.scope).map_err(refusal)?;
     let writer = concat!("longpole ", env!("CARGO_PKG_VERSION"));

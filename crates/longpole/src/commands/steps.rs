@@ -19,6 +19,7 @@ pub(super) fn run(args: &StepsArgs) -> Result<(), Failure> {
     let order = sort::steps(args.common.sort.as_deref())?;
     let measured = args.peaks.as_deref().map(peaks::read).transpose()?;
     let mut session = Session::open_with_arguments(&args.common)?;
+    session.needs_timeline("steps")?;
     let known = peaks::of_session(&session, measured)?;
     let peaks = known.as_ref().ok();
     let (mut table, work) = {

@@ -24,8 +24,12 @@ pub(super) fn run(args: &TriageArgs) -> Result<(), Failure> {
             "triage is several tables; use `longpole ops`, `kernels`, `families`, `ranges` or `memory` with --csv".to_owned(),
         ));
     }
-    let key = sort_key(args.common.sort.as_deref())?;
+    let key = sort_key(args.common.sort.as_deref());
     let mut session = Session::open_with_arguments(&args.common)?;
+    if session.has_totals_only() {
+        return super::sums::triage(args, &mut session, HEAD);
+    }
+    let key = key?;
     let options = TriageOptions {
         workload: session.shown(args.workload.as_deref()),
         unprofiled_step: args.unprofiled_step_ms,

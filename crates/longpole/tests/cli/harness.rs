@@ -20,7 +20,13 @@ pub(crate) fn root() -> PathBuf {
 /// The program, with nothing of the caller's terminal in its environment.
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_longpole"));
-    command.args(args).current_dir(root()).env("COLUMNS", "120").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
+    command
+        .args(args)
+        .current_dir(root())
+        .env("COLUMNS", "120")
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .env_remove("LONGPOLE_SUITE");
     // Whether the machine has nvdisasm must not show in what is compared.
     command.env("PATH", "");
     command
@@ -45,7 +51,7 @@ pub(crate) struct Run {
     pub(crate) stderr: String,
 }
 
-fn finish(output: std::process::Output) -> Run {
+pub(crate) fn finish(output: std::process::Output) -> Run {
     let text = |bytes| String::from_utf8(bytes).expect("output is UTF-8");
     Run { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }

@@ -3,7 +3,9 @@
 
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 
+mod bench;
 mod check;
+mod chrome;
 mod contract;
 mod converted;
 mod diff;
@@ -17,6 +19,7 @@ mod ncu;
 mod nsys;
 mod nvdisasm;
 mod parity;
+mod profile;
 mod readme;
 mod record;
 mod redaction;
@@ -28,6 +31,7 @@ mod slice_rows;
 mod slow_reader;
 mod snapshots;
 mod steps_idle;
+mod sums;
 #[path = "../../../longpole-analysis/tests/analysis/torch_table.rs"]
 mod torch_table;
 mod trust;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::harness::{command, root, run, trace_commands};
 use crate::schema::validate;
-use made::{Export, decode, thread};
+use made::{Export, VERSIONS, Version, decode, thread};
 
 #[expect(dead_code, reason = "the importer's own tests make more of it")]
 #[path = "../../../longpole-ingest/tests/nsys/made.rs"]
@@ -30,17 +30,27 @@ fn exports(folder: &Path) -> Vec<PathBuf> {
     if found.is_empty() {
         let _ = writeln!(std::io::stderr(), "skipped: there are no published exports here (LONGPOLE_SHARED names their folder)");
     }
-    found.push(made_export(folder));
+    found.extend(VERSIONS.into_iter().map(|version| made_export_of(folder, version)));
     found
 }
 
 /// Two processes with GPUs and numbers in common, ranges that nest and one that is never closed.
 fn made_export(folder: &Path) -> PathBuf {
-    let path = folder.join("made.sqlite");
-    let export = Export::new(&path, (3, 24, 14));
+    made_export_of(folder, (3, 24, 14))
+}
+
+/// The same in some version's layout.
+fn made_export_of(folder: &Path, version: Version) -> PathBuf {
+    let path = folder.join(format!("made-{}.{}.{}.sqlite", version.0, version.1, version.2));
+    let export = Export::new(&path, version);
     for (pid, base) in [(40, 0), (50, 7)] {
-        decode(&export, thread(pid, pid), 0, base, 1);
-        export.range(thread(pid, pid), "run", base, None);
+        let own = thread(pid, pid);
+        decode(&export, own, 0, base, 1);
+        export.range(own, "run", base, None);
+        export.os_call(own, "pthread_cond_wait", [base + 20, base + 90]);
+        for (id, at) in [(1, 95), (2, 100), (3, 200)] {
+            export.sample(own, pid * 10 + id, base + at, &[Some("tokenize"), Some("main")]);
+        }
     }
     path
 }
@@ -145,23 +155,84 @@ fn ranges_own_the_kernels_launched_inside_them() {
 }
 
 #[test]
-fn every_command_answers_from_an_export() {
+fn every_command_answers_from_every_export() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for path in exports(folder.path()) {
+        let path = path.to_str().expect("UTF-8");
+        let others = ["diff", "check", "slice"].map(str::to_owned);
+        for name in trace_commands().into_iter().chain(others) {
+            let more: &[&str] = match name.as_str() {
+                "diff" => &[path],
+                "check" => &["--write-budget"],
+                "slice" => &["--time", "0us..1ms", "--rank", "0", "-o", "-"],
+                _ => &[],
+            };
+            let answer = run(&[&[name.as_str(), path], more].concat());
+            assert!(matches!(answer.code, Some(0)), "{name} {path}: {:?} {}", answer.code, answer.stderr);
+            assert!(!answer.stdout.is_empty(), "{name} {path}");
+            // Advice is given in the words of the program that recorded.
+            let foreign = ["ProfilerActivity", "(record_shapes=True records", "(with_stack=True records", "(profile_memory=True records"];
+            let all = format!("{}{}", answer.stdout, answer.stderr);
+            assert!(!foreign.iter().any(|words| all.contains(words)), "{name} {path}:\n{all}");
+            if !matches!(name.as_str(), "slice" | "check") {
+                let answer = run(&[&[name.as_str(), path, "--json"], more].concat());
+                assert_eq!(answer.code, Some(0), "{name} {path}: {}", answer.stderr);
+                validate(&answer.stdout);
+            }
+        }
+    }
     let folder = tempfile::tempdir().expect("a folder");
     let path = made_export(folder.path());
     let path = path.to_str().expect("UTF-8");
-    for name in trace_commands() {
-        let answer = run(&[&name, path, "--json"]);
-        // Some commands want more than a trace.
-        if answer.code == Some(0) {
-            validate(&answer.stdout);
-        }
-        assert!(matches!(answer.code, Some(0..=3)), "{name}: {}", answer.stderr);
-    }
     let triage = run(&["triage", path]);
     assert_eq!(triage.code, Some(0), "{}", triage.stderr);
     for said in ["(no operator) cudaLaunchKernel", "emit_nvtx", "ranges were never closed", "decode_step"] {
         assert!(triage.stdout.contains(said), "{said}:\n{}", triage.stdout);
     }
+}
+
+/// Calls into the operating system and samples of the launching thread, against a walk over every nanosecond.
+#[test]
+fn idle_time_says_what_the_operating_system_and_samples_saw() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("host.sqlite");
+    let export = Export::new(&path, (3, 24, 14));
+    let own = thread(40, 40);
+    for (number, [launch, start, end]) in [[0, 20, 50], [300, 330, 360], [700, 720, 800]].into_iter().enumerate() {
+        export.call(own, "cudaLaunchKernel_v7000", number as i64 + 1, [launch, launch + 10]);
+        export.kernel(own, 0, "gemm<float>", number as i64 + 1, [start, end]);
+    }
+    let waits = [("poll", [100, 160]), ("read", [400, 460]), ("pthread_cond_wait", [650, 720])];
+    for (name, times) in waits {
+        export.os_call(own, name, times);
+    }
+    let samples: Vec<(i64, &str)> = (0..80).map(|at| (at * 10 + 5, ["tokenize", "schedule", "detokenize"][at as usize % 3])).collect();
+    for (id, (at, name)) in samples.iter().enumerate() {
+        export.sample(own, id as i64, *at, &[Some(*name), Some("main")]);
+    }
+    drop(export);
+    // The device waits for a launch from the end of a kernel to the next launch.
+    let waits_for_launch = |at: i64| (50..300).contains(&at) || (360..700).contains(&at);
+    let answer = json(&["idle", path.to_str().expect("UTF-8")]);
+    for (name, [from, to]) in waits {
+        let expected = (from..to).filter(|at| waits_for_launch(*at)).count() as i64;
+        let rows = answer["by_frame"].as_array().expect("a list");
+        let row = rows.iter().find(|row| row["name"] == name).expect(name);
+        assert_eq!((row["kind"].as_str(), row["idle_ns"].as_i64()), (Some("os_call"), Some(expected)), "{name}");
+        assert_eq!(row["cause"], "outside_operators", "{name}");
+    }
+    let mut expected: BTreeMap<&str, u64> = BTreeMap::new();
+    for (_, name) in samples.iter().filter(|(at, _)| waits_for_launch(*at)) {
+        *expected.entry(name).or_default() += 1;
+    }
+    let found = &answer["host_samples"];
+    let rows: BTreeMap<&str, u64> = found["rows"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|row| (row["name"].as_str().unwrap_or_default(), row["samples"].as_u64().unwrap_or_default()))
+        .collect();
+    assert_eq!((rows, found["samples"].as_u64()), (expected.clone(), Some(expected.values().sum())));
 }
 
 #[test]

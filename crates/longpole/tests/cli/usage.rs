@@ -173,6 +173,8 @@ fn help_and_completions() {
         "ranks",
         "diff",
         "check",
+        "bench",
+        "profile",
         "explain",
         "doctor",
         "completions",

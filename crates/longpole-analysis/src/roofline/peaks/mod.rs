@@ -109,7 +109,24 @@ impl Peaks {
     /// by those two alone where a driver gives only a generic name. `None` when it is not in the table, and for a slice of a device
     /// (MIG), whose share of the bandwidth is not known.
     pub fn of_device(properties: &DeviceProperties) -> Option<Self> {
-        table::find(properties).map(table::Entry::peaks)
+        table::find(properties).map(table::Entry::peaks).or_else(|| Self::of_bus(properties))
+    }
+
+    /// The peaks of a device of which the source says the bandwidth that follows from its bus, and no product name: those of the only device of the
+    /// table with as many multiprocessors and about that bandwidth, else the bandwidth alone.
+    fn of_bus(properties: &DeviceProperties) -> Option<Self> {
+        let bandwidth = properties.peak_memory_bytes_per_s.filter(|&rate| rate > 0)?;
+        let known = properties.sm_count.and_then(|sm_count| table::find_by_bus(sm_count, bandwidth));
+        Some(known.map_or_else(
+            || Self {
+                name: properties.name.clone().unwrap_or_else(|| "device".to_owned()),
+                memory_bytes_per_s: bandwidth,
+                cache_bytes: None,
+                source: "clock and width of the memory bus, as recorded".to_owned(),
+                flops_per_s: Default::default(),
+            },
+            table::Entry::peaks,
+        ))
     }
 
     /// Every device of the table.

@@ -79,6 +79,13 @@ pub(super) fn find(properties: &DeviceProperties) -> Option<&'static Entry> {
     fitting.next().filter(|first| fitting.all(|other| other.name == first.name))
 }
 
+/// The only line with so many multiprocessors whose bandwidth is within a thirtieth of one that clock and bus width give: vendors round theirs.
+pub(super) fn find_by_bus(sm_count: u32, bytes_per_s: u64) -> Option<&'static Entry> {
+    let near = |entry: &&Entry| (entry.bandwidth * 1_000_000_000).abs_diff(bytes_per_s) <= bytes_per_s / 30;
+    let mut fitting = TABLE.iter().filter(|entry| entry.sm_counts.contains(&sm_count)).filter(near);
+    fitting.next().filter(|first| fitting.all(|other| other.tenths == first.tenths))
+}
+
 const TESLA: Source =
     Source { document: "NVIDIA V100 datasheet (2020) and whitepaper", checked: "TechPowerUp (all but tensor), units and clock (tensor)" };
 const T4: Source = Source { document: "NVIDIA T4 datasheet (2019)", checked: "TechPowerUp (all but tensor), units and clock (tensor)" };

@@ -8,8 +8,6 @@ mod table;
 
 pub(crate) use open::is_report;
 
-use std::io::{self, Write as _};
-
 use longpole_report::{KernelPage, Table, csv, kernel_lines, kernels_markdown, kernels_text, sources_markdown, sources_text, views, wire};
 
 use crate::args::{Format, NcuArgs};
@@ -100,7 +98,7 @@ fn metrics(session: &mut Session<'_>, chosen: &[Chosen], wanted: &Wanted<'_>) ->
         rows += piece.rows.len();
         piece.truncate(Some(left));
         if is_csv && (is_first || !piece.rows.is_empty()) {
-            io::stdout().lock().write_all(csv_piece(&piece, is_first).as_bytes())?;
+            session.args.sink.write(csv_piece(&piece, is_first).as_bytes())?;
             is_first = false;
         } else {
             whole.hidden += piece.hidden;

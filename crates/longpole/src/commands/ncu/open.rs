@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::args::{Format, MOST_THREADS, NcuArgs};
 use crate::exit::{Failure, complain};
+use crate::sink::Sink;
 use crate::stats::Stopwatch;
 use crate::terminal;
 
@@ -224,16 +225,24 @@ impl<'a> Session<'a> {
     }
 
     pub(super) fn print_json(&self, document: &impl Serialize) -> Result<(), Failure> {
-        let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        wire::write(&mut out, document)?;
-        out.flush()?;
+        match &self.args.sink {
+            // A document may be large, so it goes out as it is made.
+            Sink::Stdout => {
+                let mut out = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+                wire::write(&mut out, document)?;
+                out.flush()?;
+            }
+            sink => {
+                let mut text = Vec::new();
+                wire::write(&mut text, document)?;
+                sink.write(&text)?;
+            }
+        }
         self.end()
     }
 
     pub(super) fn print(&self, output: &str) -> Result<(), Failure> {
-        let mut out = io::stdout().lock();
-        out.write_all(output.as_bytes())?;
-        out.flush()?;
+        self.args.sink.write(output.as_bytes())?;
         self.end()
     }
 

@@ -40,7 +40,7 @@ pub(super) fn run(args: &RecordArgs) -> Result<(), Failure> {
     };
     let collected = collect::collect(folder.path(), &output);
     let message = report(args, ended, collected, folder);
-    Err(Failure::Program { status: ended.status(), message })
+    Err(Failure::Program(ended.status(), message))
 }
 
 /// Says what came of it; a message is what went wrong.
@@ -112,9 +112,9 @@ fn not_started(program: &OsStr, error: &std::io::Error) -> Failure {
     let shown = program.to_string_lossy();
     if error.kind() == std::io::ErrorKind::NotFound {
         let message = format!("there is no program `{shown}` (on the PATH, or as a path); nothing was run");
-        return Failure::Program { status: NOT_FOUND, message: Some(message) };
+        return Failure::Program(NOT_FOUND, Some(message));
     }
-    Failure::Program { status: NOT_RUN, message: Some(format!("`{shown}` cannot be run: {error}")) }
+    Failure::Program(NOT_RUN, Some(format!("`{shown}` cannot be run: {error}")))
 }
 
 /// Where the recording goes.

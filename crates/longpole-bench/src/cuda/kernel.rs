@@ -1,0 +1,152 @@
+//! Kernels in CUDA C++, compiled by NVRTC when a benchmark is due.
+
+use std::ffi::{CString, c_void};
+
+use cudarc::driver::{result, sys};
+use cudarc::nvrtc;
+
+use crate::measure::Error;
+
+use super::{Cuda, failed};
+
+/// Compiled code on the device.
+#[derive(Debug)]
+pub struct Module {
+    module: sys::CUmodule,
+}
+
+impl Drop for Module {
+    fn drop(&mut self) {
+        // SAFETY: the module was loaded once and is unloaded here only; functions keep it alive.
+        let _ = unsafe { result::module::unload(self.module) };
+    }
+}
+
+/// A kernel of a module.
+#[derive(Clone, Debug)]
+pub struct Function {
+    function: sys::CUfunction,
+    /// Keeps the code loaded.
+    _module: std::rc::Rc<Module>,
+}
+
+/// A launch's blocks and threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grid {
+    /// Blocks in x, y, z.
+    pub blocks: [u32; 3],
+    /// Threads of a block in x, y, z.
+    pub threads: [u32; 3],
+    /// Bytes of dynamic shared memory of a block.
+    pub shared_bytes: u32,
+}
+
+impl Grid {
+    /// So many blocks of so many threads in a row.
+    pub fn line(blocks: u32, threads: u32) -> Self {
+        Self { blocks: [blocks, 1, 1], threads: [threads, 1, 1], shared_bytes: 0 }
+    }
+}
+
+/// An argument of a kernel, by value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arg {
+    /// An address on the device.
+    Address(u64),
+    /// An `unsigned int`.
+    U32(u32),
+    /// An `unsigned long long`.
+    U64(u64),
+    /// A `float`.
+    F32(f32),
+}
+
+impl Arg {
+    fn pointer(&mut self) -> *mut c_void {
+        match self {
+            Self::Address(value) | Self::U64(value) => std::ptr::from_mut(value).cast(),
+            Self::U32(value) => std::ptr::from_mut(value).cast(),
+            Self::F32(value) => std::ptr::from_mut(value).cast(),
+        }
+    }
+}
+
+/// How to say that a library of CUDA's toolkit is missing.
+pub(super) fn missing(name: &str, file: &str) -> Error {
+    Error::Missing(format!(
+        "{name} ({file}) was not found: add the folder it is in to LD_LIBRARY_PATH, such as the toolkit's lib64 or, with PyTorch installed, \
+         the nvidia/*/lib folders of its site-packages"
+    ))
+}
+
+/// A program of NVRTC, destroyed when dropped.
+struct Program(nvrtc::sys::nvrtcProgram);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // SAFETY: it was created once and is destroyed here only.
+        let _ = unsafe { nvrtc::result::destroy_program(self.0) };
+    }
+}
+
+impl Cuda {
+    /// Compiles CUDA C++ for this device. `name` is the file the source is from, which profilers show.
+    ///
+    /// Kernels are declared `extern "C"`. Machine code is asked for, not PTX: a driver older than the compiler would refuse its PTX.
+    pub fn compile(&self, source: &str, name: &str) -> Result<std::rc::Rc<Module>, Error> {
+        // SAFETY: it opens a library whose constructors are those of NVRTC.
+        if !unsafe { nvrtc::sys::is_culib_present() } {
+            return Err(missing("NVRTC, CUDA's run-time compiler,", "libnvrtc.so"));
+        }
+        let text = |text: &str| CString::new(text).map_err(|_| Error::Setup(format!("{name} holds a NUL character")));
+        let (source, file) = (text(source)?, text(name)?);
+        let program = Program(nvrtc::result::create_program(&source, Some(&file)).map_err(|error| said("nvrtcCreateProgram", error))?);
+        let (major, minor) = self.capability;
+        let options = [format!("--gpu-architecture=sm_{major}{minor}"), "--generate-line-info".to_owned(), "--std=c++17".to_owned()];
+        // SAFETY: the program is valid.
+        if let Err(error) = unsafe { nvrtc::result::compile_program(program.0, &options) } {
+            // SAFETY: as above.
+            let log = unsafe { nvrtc::result::get_program_log(program.0) }.unwrap_or_default();
+            let log: Vec<u8> = log.iter().map(|byte| *byte as u8).take_while(|byte| *byte != 0).collect();
+            return Err(Error::Setup(format!("{name} does not compile ({error:?}):\n{}", String::from_utf8_lossy(&log).trim_end())));
+        }
+        let mut bytes = 0;
+        // SAFETY: the program is compiled; the function writes one length.
+        let asked = unsafe { nvrtc::sys::nvrtcGetCUBINSize(program.0, &raw mut bytes) };
+        asked.result().map_err(|error| said("nvrtcGetCUBINSize", error))?;
+        let mut image = vec![0u8; bytes];
+        // SAFETY: the image is as long as the function was asked to say.
+        let asked = unsafe { nvrtc::sys::nvrtcGetCUBIN(program.0, image.as_mut_ptr().cast()) };
+        asked.result().map_err(|error| said("nvrtcGetCUBIN", error))?;
+        // SAFETY: the image is a whole cubin, which carries its own length.
+        let module = unsafe { result::module::load_data(image.as_ptr().cast()) }.map_err(failed("cuModuleLoadData"))?;
+        Ok(std::rc::Rc::new(Module { module }))
+    }
+
+    /// Finds a kernel by its name.
+    pub fn function(&self, module: &std::rc::Rc<Module>, name: &str) -> Result<Function, Error> {
+        let name = CString::new(name).map_err(|_| Error::Setup("the name of a kernel holds a NUL character".to_owned()))?;
+        // SAFETY: the module is loaded.
+        let function = unsafe { result::module::get_function(module.module, name) }.map_err(failed("cuModuleGetFunction"))?;
+        Ok(Function { function, _module: module.clone() })
+    }
+
+    /// Enqueues a kernel.
+    ///
+    /// # Safety
+    ///
+    /// Number, order and types of the arguments must be those that the kernel declares, and the kernel must keep within the buffers whose
+    /// addresses it is given, which must live until it is done.
+    pub unsafe fn launch(&mut self, function: &Function, grid: Grid, arguments: &mut [Arg]) -> Result<(), Error> {
+        let mut pointers: Vec<*mut c_void> = arguments.iter_mut().map(Arg::pointer).collect();
+        let (blocks, threads) = (grid.blocks.into(), grid.threads.into());
+        self.launched += 1;
+        // SAFETY: the function is loaded and the stream valid; the driver copies the arguments before it returns; the rest is the caller's.
+        unsafe { result::launch_kernel(function.function, blocks, threads, grid.shared_bytes, self.stream, &mut pointers) }
+            .map_err(failed("cuLaunchKernel"))
+    }
+}
+
+fn said(call: &'static str, error: nvrtc::result::NvrtcError) -> Error {
+    Error::call(call, format!("{error:?}"))
+}

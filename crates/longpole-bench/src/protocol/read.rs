@@ -1,0 +1,291 @@
+//! Readers of what a suite prints. A suite is a foreign program: every length is bounded, and a fault names its line.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, Read};
+
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use super::{Event, LIST_SCHEMA, List};
+
+/// Bytes of the longest line of a run.
+pub const MAX_LINE_BYTES: usize = 1 << 20;
+
+/// Bytes of the longest list.
+pub const MAX_LIST_BYTES: usize = 64 << 20;
+
+/// Benchmarks of the longest list.
+pub const MAX_BENCHMARKS: usize = 100_000;
+
+/// The events of this protocol's version.
+const KNOWN: [&str; 7] = ["device", "start", "sample", "end", "error", "profile", "peak"];
+
+/// Why what a suite printed could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The pipe or file failed.
+    #[error("line {line}: {cause}")]
+    Io {
+        /// Number of the line, from 1.
+        line: u64,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+    /// A line of JSON is longer than [`MAX_LINE_BYTES`].
+    #[error("line {line} is longer than {MAX_LINE_BYTES} bytes")]
+    LongLine {
+        /// Number of the line, from 1.
+        line: u64,
+    },
+    /// A line names a known event and breaks its form.
+    #[error("line {line}: the event `{event}` is not as the protocol says: {cause}")]
+    Event {
+        /// Number of the line, from 1.
+        line: u64,
+        /// The event it names.
+        event: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// Events in an order that makes no sense.
+    #[error("line {line}: {cause}")]
+    Order {
+        /// Number of the line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// The list is no list.
+    #[error("the list of benchmarks is not as the protocol says: {0}")]
+    List(String),
+}
+
+/// Reads a list to its end.
+///
+/// Text before the line that opens the object is passed over: libraries like to greet.
+pub fn read_list(input: impl Read) -> Result<List, ReadError> {
+    let mut text = Vec::new();
+    let read = input.take(MAX_LIST_BYTES as u64 + 1).read_to_end(&mut text);
+    read.map_err(|cause| ReadError::Io { line: 1, cause })?;
+    if text.len() > MAX_LIST_BYTES {
+        return Err(ReadError::List(format!("it is longer than {MAX_LIST_BYTES} bytes")));
+    }
+    let start = text.split_inclusive(|byte| *byte == b'\n').scan(0, |at, line| {
+        let here = *at;
+        *at += line.len();
+        Some((here, line))
+    });
+    let start = start.into_iter().find(|(_, line)| line.trim_ascii_start().starts_with(b"{")).map(|(at, _)| at);
+    let Some(start) = start else { return Err(ReadError::List("it holds no JSON object".to_owned())) };
+    let list: List = serde_json::from_slice(&text[start..]).map_err(|error| ReadError::List(error.to_string()))?;
+    check_list(&list).map_err(ReadError::List)?;
+    Ok(list)
+}
+
+fn check_list(list: &List) -> Result<(), String> {
+    if list.schema != LIST_SCHEMA {
+        return Err(format!("its schema is `{}`, expected `{LIST_SCHEMA}`", super::sequence::shortened(&list.schema)));
+    }
+    if list.benchmarks.len() > MAX_BENCHMARKS {
+        return Err(format!("it has {} benchmarks, more than {MAX_BENCHMARKS}", list.benchmarks.len()));
+    }
+    let mut seen = BTreeSet::new();
+    for benchmark in &list.benchmarks {
+        if !seen.insert(&benchmark.key) {
+            return Err(format!("{} is in it twice", benchmark.key));
+        }
+        if benchmark.unit_runs == 0 {
+            return Err(format!("unit_runs of {} is 0", benchmark.key));
+        }
+    }
+    Ok(())
+}
+
+/// A line of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Line {
+    /// An event of the protocol.
+    Event(Box<Event>),
+    /// An event of a later version of the protocol, by its name.
+    Unknown(String),
+    /// Anything else: text for the user, shortened to [`MAX_LINE_BYTES`].
+    Text(String),
+}
+
+/// The lines of a run, as they come.
+///
+/// Iteration goes on behind a faulty line; after [`ReadError::Io`] it ends.
+pub struct Events<R> {
+    input: R,
+    line: u64,
+    broken: bool,
+}
+
+impl<R: BufRead> Events<R> {
+    /// Reads from `input`.
+    pub fn new(input: R) -> Self {
+        Self { input, line: 0, broken: false }
+    }
+
+    /// Number of the line read last, from 1.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// The next line without its end, its beginning only if it is too long, and whether that was so; `None` at the end of the input.
+    fn next_line(&mut self) -> std::io::Result<Option<(Vec<u8>, bool)>> {
+        let mut text = Vec::new();
+        let limit = MAX_LINE_BYTES as u64 + 1;
+        if self.input.by_ref().take(limit).read_until(b'\n', &mut text)? == 0 {
+            return Ok(None);
+        }
+        self.line += 1;
+        let long = text.last() != Some(&b'\n') && text.len() > MAX_LINE_BYTES;
+        if long {
+            self.input.skip_until(b'\n')?;
+            text.truncate(MAX_LINE_BYTES);
+        }
+        Ok(Some((text, long)))
+    }
+}
+
+impl<R: BufRead> Iterator for Events<R> {
+    type Item = Result<Line, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.broken {
+            return None;
+        }
+        match self.next_line() {
+            Ok(None) => None,
+            Ok(Some((text, true))) if text.trim_ascii_start().starts_with(b"{") => Some(Err(ReadError::LongLine { line: self.line })),
+            Ok(Some((text, _))) => Some(parse(text.trim_ascii_end(), self.line)),
+            Err(cause) => {
+                self.broken = true;
+                Some(Err(ReadError::Io { line: self.line + 1, cause }))
+            }
+        }
+    }
+}
+
+/// One line as what it is.
+fn parse(text: &[u8], line: u64) -> Result<Line, ReadError> {
+    let as_text = || Line::Text(String::from_utf8_lossy(text).into_owned());
+    if !text.trim_ascii_start().starts_with(b"{") {
+        return Ok(as_text());
+    }
+    let Ok(value) = serde_json::from_slice::<Value>(text) else { return Ok(as_text()) };
+    let Some(event) = value.get("event").and_then(Value::as_str).map(str::to_owned) else { return Ok(as_text()) };
+    if !KNOWN.contains(&event.as_str()) {
+        return Ok(Line::Unknown(event));
+    }
+    match Event::deserialize(&value) {
+        Ok(parsed) => Ok(Line::Event(Box::new(parsed))),
+        Err(error) => Err(ReadError::Event { line, event, cause: error.to_string() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Benchmark, Peak, PeakKind, SuiteInfo};
+    use super::*;
+    use crate::key::Key;
+
+    fn lines(text: &str) -> Vec<String> {
+        Events::new(text.as_bytes())
+            .map(|line| match line {
+                Ok(Line::Event(event)) => event.to_line(),
+                Ok(Line::Unknown(name)) => format!("unknown {name}"),
+                Ok(Line::Text(text)) => format!("text {text}"),
+                Err(error) => format!("error {error}"),
+            })
+            .collect()
+    }
+
+    fn list() -> List {
+        let mut benchmark = Benchmark::new(Key::parse("m/ops/copy/decode/float4").unwrap());
+        benchmark.bytes = Some(1 << 31);
+        List {
+            schema: LIST_SCHEMA.to_owned(),
+            suite: SuiteInfo { name: "example".to_owned(), version: Some("1".to_owned()) },
+            benchmarks: vec![benchmark],
+        }
+    }
+
+    #[test]
+    fn a_list_comes_back_as_it_was() {
+        let text = serde_json::to_string_pretty(&list()).unwrap();
+        assert_eq!(read_list(text.as_bytes()).unwrap(), list());
+        assert_eq!(read_list(format!("warning: hello\n\n{text}\n").as_bytes()).unwrap(), list());
+        // What is left out is not known.
+        let short =
+            r#"{"schema":"longpole.suite.list/1","suite":{"name":"x"},"benchmarks":[{"key":"m/model/step/v","model":"m","op":"step"}]}"#;
+        let read = read_list(short.as_bytes()).unwrap();
+        assert_eq!((read.benchmarks[0].bytes, read.benchmarks[0].unit_runs, &read.suite.version), (None, 1, &None));
+    }
+
+    #[test]
+    fn faults_of_a_list_are_said() {
+        let fault = |change: &dyn Fn(&mut List)| {
+            let mut list = list();
+            change(&mut list);
+            read_list(serde_json::to_string(&list).unwrap().as_bytes()).unwrap_err().to_string()
+        };
+        assert!(fault(&|list| list.schema = "other/1".to_owned()).contains("its schema is `other/1`"));
+        assert!(fault(&|list| list.benchmarks.push(list.benchmarks[0].clone())).contains("m/ops/copy/decode/float4 is in it twice"));
+        assert!(fault(&|list| list.benchmarks[0].unit_runs = 0).contains("unit_runs"));
+        for (text, expected) in [
+            ("", "no JSON object"),
+            ("hello", "no JSON object"),
+            ("{\"schema\": 1}", "line 1"),
+            ("{}", "missing field"),
+            (r#"{"schema":"longpole.suite.list/1","suite":{"name":"x"},"benchmarks":[{"key":"m","model":"m","op":"o"}]}"#, "is no key"),
+            (r#"{"schema":"longpole.suite.list/1","suite":{"name":"x"},"benchmarks":[]} trailing"#, "trailing"),
+        ] {
+            let error = read_list(text.as_bytes()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn endless_lists_end() {
+        let error = read_list(std::io::repeat(b'{')).unwrap_err().to_string();
+        assert!(error.contains("longer than"), "{error}");
+    }
+
+    #[test]
+    fn events_and_text_mix() {
+        let peak = Event::Peak(Peak { kind: PeakKind::FlopsPerS, dtype: Some("bf16".to_owned()), value: 7.9e14 }).to_line();
+        let text = format!("Loading...\n{peak}\r\n{{\"event\":\"later\",\"x\":1}}\n{{\"x\":1}}\n{{ no json\n[1]\n\n{peak}");
+        let expected = ["text Loading...", peak.as_str(), "unknown later", "text {\"x\":1}", "text { no json", "text [1]", "text ", &peak];
+        assert_eq!(lines(&text), expected);
+    }
+
+    #[test]
+    fn a_fault_names_its_line_and_reading_goes_on() {
+        let text = "hello\n{\"event\":\"sample\",\"key\":\"m/ops/a/b/c\",\"index\":0}\n{\"event\":\"error\",\"key\":\"m/ops/a/b/c\",\"message\":\"no\"}\n";
+        let read = lines(text);
+        assert!(read[1].starts_with("error line 2: the event `sample`") && read[1].contains("time_ps"), "{}", read[1]);
+        assert!(read[2].contains("\"message\":\"no\""), "{}", read[2]);
+        let negative = lines(r#"{"event":"sample","key":"m/ops/a/b/c","index":0,"time_ps":-5}"#);
+        assert!(negative[0].contains("-5"), "{negative:?}");
+    }
+
+    #[test]
+    fn long_lines_are_bounded() {
+        let long = "x".repeat(3 * MAX_LINE_BYTES);
+        let read: Vec<_> = Events::new(format!("{long}\n{{{long}\nnext").as_bytes().to_vec().as_slice()).collect();
+        assert!(matches!(&read[0], Ok(Line::Text(text)) if text.len() == MAX_LINE_BYTES));
+        assert!(matches!(read[1], Err(ReadError::LongLine { line: 2 })));
+        assert!(matches!(&read[2], Ok(Line::Text(text)) if text == "next"));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_do_no_harm() {
+        let read: Vec<_> = Events::new(&b"\xff\xfe\n{\"event\":\"\xff\"}\n"[..]).collect();
+        assert!(read.iter().all(|line| matches!(line, Ok(Line::Text(_)))), "{read:?}");
+        // Deeply nested JSON ends in the reader's own limit, not in the stack's.
+        let deep = lines(&format!("{{\"event\":{}", "[".repeat(500_000)));
+        assert!(deep[0].starts_with("text "), "{}", &deep[0][..20]);
+    }
+}

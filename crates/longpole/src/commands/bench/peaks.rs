@@ -1,0 +1,148 @@
+//! `longpole bench peaks`
+
+use std::ffi::OsStr;
+use std::io::BufReader;
+use std::process::ChildStdout;
+
+use longpole_analysis::PeakKind;
+use longpole_bench::protocol::{Device, Event, Events, Line, Peak, PeakKind as Measured, ReadError};
+use longpole_report::{BenchPeak, BenchPeaks, redact_string, views, wire};
+use serde_json::{Map, Value, json};
+
+use super::print;
+use super::work::suite;
+use crate::args::BenchPeaksArgs;
+use crate::bench::bar::Bar;
+use crate::bench::child::{Next, Running, Said, how};
+use crate::bench::suite::{Suite, last_words};
+use crate::bench::{interrupt, store};
+use crate::exit::Failure;
+
+/// A rate beyond this is none of any device.
+const MOST: f64 = 1e19;
+
+pub(super) fn run(args: &BenchPeaksArgs) -> Result<(), Failure> {
+    let suite = suite(&args.suite)?;
+    let bar = Bar::new(0, args.out.quiet);
+    let (device, peaks) = measure(&suite, &bar)?;
+    drop(bar);
+    let path = &args.output;
+    let text = format!("{:#}\n", file(device.as_ref(), &peaks));
+    store::write(path, text.as_bytes()).map_err(|error| Failure::Usage(format!("`{}` cannot be written: {error}", path.display())))?;
+    let mut shown = BenchPeaks {
+        device: device.as_ref().map(|device| device.name.clone()),
+        driver: device.as_ref().and_then(|device| device.driver.clone()),
+        cache_bytes: device.as_ref().and_then(|device| device.l2_bytes),
+        rows: peaks.iter().map(row).collect(),
+        path: Some(path.display().to_string()),
+    };
+    shown.device.iter_mut().chain(&mut shown.driver).chain(&mut shown.path).for_each(redact_string);
+    print(&args.out, || views::bench_peaks(&shown), || views::bench_peaks_table(&shown), &wire::bench_peaks(&shown))
+}
+
+fn row(peak: &Peak) -> BenchPeak {
+    let kind = match peak.kind {
+        Measured::CopyBytesPerS => "copy_bytes_per_s",
+        Measured::FlopsPerS => "flops_per_s",
+    };
+    let mut dtype = peak.dtype.clone();
+    dtype.iter_mut().for_each(redact_string);
+    BenchPeak { kind, dtype, value: peak.value }
+}
+
+/// The object that `--peaks` reads.
+fn file(device: Option<&Device>, peaks: &[Peak]) -> Value {
+    let mut object = Map::new();
+    if let Some(device) = device {
+        object.insert("name".to_owned(), json!(device.name));
+    }
+    let of = |kind: Measured| peaks.iter().filter(move |peak| peak.kind == kind);
+    // Of several the best: a peak is what was reached.
+    let best = |values: &mut dyn Iterator<Item = &Peak>| values.map(|peak| peak.value as u64).max();
+    if let Some(rate) = best(&mut of(Measured::CopyBytesPerS)) {
+        object.insert("memory_bytes_per_s".to_owned(), json!(rate));
+    }
+    if let Some(bytes) = device.and_then(|device| device.l2_bytes).filter(|&bytes| bytes > 0) {
+        object.insert("cache_bytes".to_owned(), json!(bytes));
+    }
+    // Types that the table of peaks does not know could not be read again.
+    let kinds = PeakKind::ALL.into_iter().filter_map(|kind| {
+        let rate = best(&mut of(Measured::FlopsPerS).filter(|peak| peak.dtype.as_deref() == Some(kind.name())))?;
+        Some((kind.name().to_owned(), json!(rate)))
+    });
+    let kinds: Map<String, Value> = kinds.collect();
+    if !kinds.is_empty() {
+        object.insert("flops_per_s".to_owned(), Value::Object(kinds));
+    }
+    Value::Object(object)
+}
+
+/// What the suite's `peaks` says.
+fn measure(suite: &Suite, bar: &Bar) -> Result<(Option<Device>, Vec<Peak>), Failure> {
+    let name = suite.name();
+    let read = |stdout: BufReader<ChildStdout>, take: &dyn Fn(Result<Line, ReadError>) -> bool| {
+        for line in Events::new(stdout) {
+            if !take(line) {
+                break;
+            }
+        }
+    };
+    let mut command = suite.command(["peaks", "--json-lines"].map(OsStr::new));
+    let mut running =
+        Running::start(&mut command, read).map_err(|error| Failure::Input(format!("the suite `{name}` cannot be started: {error}")))?;
+    let (mut device, mut peaks) = (None, Vec::new());
+    bar.say("measuring peaks");
+    loop {
+        match running.next(suite.patience) {
+            Next::Said(Said::Output(Ok(Line::Event(event)))) => match *event {
+                Event::Device { device: found } => device = Some(found),
+                Event::Peak(peak) if peak.value.is_finite() && peak.value >= 1.0 && peak.value < MOST => peaks.push(peak),
+                Event::Peak(peak) => bar.line(&format!("a peak of {} is none", peak.value)),
+                _ => {}
+            },
+            Next::Said(Said::Output(Ok(Line::Text(line))) | Said::Complaint(line)) => bar.line(&line),
+            Next::Said(Said::Output(Ok(Line::Unknown(_)))) => {}
+            Next::Said(Said::Output(Err(error))) => bar.line(&format!("the suite breaks the protocol: {error}")),
+            Next::Over => break,
+            Next::Silent => {
+                running.stop();
+                return Err(Failure::Input(format!("the suite `{name}` said nothing for {} s and was ended", suite.patience.as_secs())));
+            }
+            Next::Interrupted(signal) => {
+                running.leave();
+                interrupt::end(signal);
+            }
+        }
+    }
+    let status = running.status();
+    let words = last_words(&running.last_words());
+    if !status.is_some_and(|status| status.success()) {
+        return Err(Failure::Input(format!("`{name} peaks` {}{words}", how(status))));
+    }
+    if peaks.is_empty() {
+        return Err(Failure::Input(format!("the suite `{name}` measures no peaks (its `peaks` command is optional){words}")));
+    }
+    Ok((device, peaks))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_holds_what_its_reader_knows() {
+        let device = Device { name: "x".to_owned(), l2_bytes: Some(7), ..Device::default() };
+        let peak = |kind, dtype: Option<&str>, value| Peak { kind, dtype: dtype.map(str::to_owned), value };
+        let peaks = [
+            peak(Measured::CopyBytesPerS, None, 4.0e12),
+            peak(Measured::CopyBytesPerS, None, 4.3e12),
+            peak(Measured::FlopsPerS, Some("bf16"), 7.5e14),
+            peak(Measured::FlopsPerS, Some("odd"), 1e15),
+        ];
+        assert_eq!(
+            file(Some(&device), &peaks),
+            json!({ "name": "x", "memory_bytes_per_s": 4_300_000_000_000_u64, "cache_bytes": 7, "flops_per_s": { "bf16": 750_000_000_000_000_u64 } })
+        );
+        assert_eq!(file(None, &[]), json!({}));
+    }
+}

@@ -1,0 +1,98 @@
+//! `longpole bench run`
+
+use std::collections::BTreeSet;
+
+use longpole_bench::key::Key;
+use longpole_bench::results::Results;
+use longpole_report::{Block, views, wire};
+
+use super::print;
+use super::work::{Again, gate, measured_peaks, place, rules, suite, suite_before};
+use crate::args::{BenchRunArgs, Format, SaveFlags};
+use crate::bench::bar::Bar;
+use crate::bench::judge::same_device;
+use crate::bench::measure::Measuring;
+use crate::bench::record::Record;
+use crate::bench::when::When;
+use crate::bench::{choose, show, store};
+use crate::exit::Failure;
+
+pub(super) fn run(args: &BenchRunArgs) -> Result<(), Failure> {
+    if args.compare.is_none() && (args.comparing.gate || args.comparing.suite_before.is_some()) {
+        return Err(Failure::Usage("--gate and --suite-before compare with something: name it with --compare BEFORE".to_owned()));
+    }
+    // Before anything is measured, so that a mistyped path does not cost the measuring.
+    let before = args.compare.as_deref().map(store::read).transpose()?;
+    let suite = suite(&args.suite)?;
+    let suite_before = suite_before(&args.comparing, &args.suite.more)?;
+    let list = suite.list()?;
+    let chosen = choose::benchmarks(&list, &args.keys, args.model.as_deref())?;
+    let keys: Vec<_> = chosen.iter().map(|benchmark| benchmark.key.clone()).collect();
+    let when = When::now();
+    let SaveFlags { output, results: folder, no_save } = &args.save;
+    let path = match output {
+        _ if *no_save => None,
+        Some(path) => Some(path.clone()),
+        None => Some(place(folder.as_deref(), when, &list.suite, None)),
+    };
+    let mut record = Record::new(&list.suite, when, path);
+    let bar = Bar::new(keys.len(), args.out.quiet);
+    let words = args.measure.words();
+    Measuring { suite: &suite, args: &words, bar: &bar, stage: "" }.all(&mut record, &keys, 0)?;
+    record.complete()?;
+    let saved = |record: &Record| record.path.as_ref().map(|path| path.display().to_string());
+    let limit = args.out.rows();
+    let Some((before, before_path)) = before else {
+        drop(bar);
+        let peaks = measured_peaks(args.peaks.as_deref(), &record.results)?;
+        let report = show::report(&record.results, saved(&record).as_deref(), peaks.as_ref());
+        print(&args.out, || views::bench(&report, limit), || views::bench_table(&report, limit), &wire::bench(&report, limit))?;
+        return all_well(&record.results);
+    };
+    same_device(&before, &record.results, args.comparing.other_device)?;
+    let parent = folder.as_deref().unwrap_or(std::path::Path::new(store::FOLDER));
+    let again = Again {
+        before: suite_before.as_ref(),
+        after: &suite,
+        args: &words,
+        rounds: args.comparing.rounds as usize,
+        bar: &bar,
+        folder: (!no_save && output.is_none()).then_some(parent),
+        when,
+    };
+    let rules = rules(&args.comparing);
+    // What was not measured now is not missing from the suite: only the chosen benchmarks are compared.
+    let before = only(before, &keys);
+    let mut comparison = again.settle(&before, &mut record, &rules)?;
+    drop(bar);
+    comparison.before.path = Some(before_path.display().to_string());
+    comparison.after.path = saved(&record);
+    let peaks = measured_peaks(args.peaks.as_deref(), &record.results)?;
+    let report = show::report(&record.results, saved(&record).as_deref(), peaks.as_ref());
+    let blocks = || -> Vec<Block> { views::bench(&report, limit).into_iter().chain(views::bench_compare(&comparison, limit)).collect() };
+    print(&args.out, blocks, || views::bench_compare_table(&comparison, limit), &wire::bench_compare(&comparison, limit))?;
+    gate(&args.comparing, &comparison, &record.results)?;
+    // Documents and tables of a comparison leave failures to --gate and to who reads them.
+    if args.out.format.format() == Format::Text { all_well(&record.results) } else { Ok(()) }
+}
+
+/// The same with these benchmarks alone.
+pub(super) fn only(mut results: Results, keys: &[Key]) -> Results {
+    let keys: BTreeSet<&Key> = keys.iter().collect();
+    results.results.retain(|result| keys.contains(&result.key));
+    results.failed.retain(|failed| keys.contains(&failed.key));
+    results
+}
+
+/// Fails when a benchmark did, or was wrong.
+fn all_well(results: &Results) -> Result<(), Failure> {
+    let wrong = results.results.iter().filter(|result| result.correct == Some(false)).count();
+    let failed = results.failed.len();
+    let all = results.results.len() + failed;
+    match (failed, wrong) {
+        (0, 0) => Ok(()),
+        (failed, 0) => Err(Failure::Check(format!("{failed} of {all} benchmarks failed"))),
+        (0, wrong) => Err(Failure::Check(format!("{wrong} of {all} benchmarks had a wrong result"))),
+        (failed, wrong) => Err(Failure::Check(format!("{failed} of {all} benchmarks failed, {wrong} had a wrong result"))),
+    }
+}
