@@ -16,6 +16,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("longpole-report", &["longpole-analysis", "longpole-ncu", "longpole-doctor", "longpole-trace"]),
     ("longpole-parquet", &["longpole-trace"]),
     ("longpole-recorder", &["longpole-recording"]),
+    ("longpole-mock-cupti", &["longpole-recorder", "longpole-recording"]),
     ("longpole-example-suite", &["longpole-bench"]),
     ("longpole-qwen3", &["longpole-bench"]),
     (
