@@ -95,7 +95,7 @@ fn nested(choices: &[(u8, u8, bool)]) -> (String, Vec<(usize, u64, u64)>) {
         (String::new(), Vec::new(), Vec::new());
     let mut now = 0;
     let mut places: Vec<String> = Vec::new();
-    let mut close = |places: &mut Vec<String>, open: &mut Vec<(usize, usize, bool)>, found: &mut Vec<(usize, u64, u64)>, now: u64| {
+    let close = |places: &mut Vec<String>, open: &mut Vec<(usize, usize, bool)>, found: &mut Vec<(usize, u64, u64)>, now: u64| {
         let Some((number, place, is_complete)) = open.pop() else { return };
         found[number].2 = now;
         if is_complete {
