@@ -145,7 +145,7 @@ pub(crate) const FORMATS: &[Format] = &[
             record: "SessionOptions.enable_profiling = True",
             answers: Answers {
                 whole: &["triage", "ops", "ranges", "diff", "check", "slice"],
-                if_recorded: &["kernels", "families", "steps", "idle", "roofline", "ranks"],
+                if_recorded: &["kernels", "families", "steps", "idle", "ranks"],
                 totals: &[],
             },
         },
@@ -172,10 +172,10 @@ pub(crate) const FORMATS: &[Format] = &[
         facts: FormatFacts {
             name: "nsys",
             title: "Nsight Systems",
-            producers: "exports of 2020.4 to 2025; reports where `nsys` is installed",
+            producers: "exports of 2021 to 2026.2; reports where `nsys` is installed",
             endings: &[".sqlite", ".nsys-rep"],
             record: "nsys profile --trace=cuda,nvtx --cuda-graph-trace=node, then nsys export --type sqlite",
-            answers: Answers { whole: OF_TIMELINES, if_recorded: &["ops", "roofline"], totals: &[] },
+            answers: Answers { whole: OF_TIMELINES, if_recorded: &["ops"], totals: &[] },
         },
     },
     Format {
@@ -189,7 +189,7 @@ pub(crate) const FORMATS: &[Format] = &[
             producers: "recordings of any CUDA program, format version 1",
             endings: &[".longpole", ".lprec"],
             record: "longpole record -- PROGRAM",
-            answers: Answers { whole: OF_TIMELINES, if_recorded: &["ops", "roofline"], totals: &[] },
+            answers: Answers { whole: OF_TIMELINES, if_recorded: &["ops"], totals: &[] },
         },
     },
     // Any other JSON: its reader says what it is, if it is no trace.

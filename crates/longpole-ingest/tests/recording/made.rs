@@ -1,7 +1,7 @@
 //! Recordings made for tests.
 
 use longpole_ingest::{ImportError, Imported, import_bytes};
-use longpole_recording::{Api, Clock, Device, End, Header, Kernel, Nvtx, Process, Writer};
+use longpole_recording::{Api, Clock, Device, End, Header, Kernel, Nvtx, Process, StringId, Writer};
 use longpole_trace::{ProblemCode, Trace};
 
 /// When the recordings begin, in nanoseconds since 1970.
@@ -86,7 +86,7 @@ impl Made {
     /// An NVTX call.
     pub(crate) fn nvtx(mut self, kind: u8, tid: u32, at: u64, domain: &str, name: &str, range: Option<u64>) -> Self {
         let [domain, name] =
-            [domain, name].map(|text| if text.is_empty() { Default::default() } else { self.writer.string(text.as_bytes()) });
+            [domain, name].map(|text| if text.is_empty() { StringId::default() } else { self.writer.string(text.as_bytes()) });
         self.writer.nvtx(&Nvtx { time: T0 + at, kind, tid, domain, name, range, ..Nvtx::default() });
         self
     }
