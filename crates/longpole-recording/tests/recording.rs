@@ -1,5 +1,7 @@
 //! Recordings written and read back: whole, cut, damaged, one behind the other, on a full disk, and of every version ever written.
 
+#![expect(clippy::unwrap_used, reason = "what fails here fails the test")]
+
 use std::cell::RefCell;
 use std::io::{self, Write};
 use std::rc::Rc;
@@ -439,7 +441,7 @@ fn a_file_is_not_overwritten_and_memory_for_texts_is_bounded() {
         let name = writer.string(format!("step {i}").as_bytes());
         writer.nvtx(&Nvtx { time: i, kind: Nvtx::MARK, name, ..Nvtx::default() });
     }
-    let long = writer.string(&[b'x'; 100_000]);
+    let long = writer.string(&vec![b'x'; 100_000]);
     writer.finish(&End::default()).unwrap();
     let bytes = std::fs::read(&path).unwrap();
     let (mut recordings, _) = read(&bytes);

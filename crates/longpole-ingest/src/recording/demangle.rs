@@ -147,7 +147,7 @@ mod tests {
         for at in 0..64 {
             let reference =
                 if at == 0 { "S_".to_owned() } else { format!("S{}_", char::from_digit(at - 1, 36).unwrap_or('Z').to_ascii_uppercase()) };
-            bomb += &format!("1BI{reference}{reference}E");
+            bomb.extend(["1BI", &reference, &reference, "E"]);
         }
         assert!(name(&bomb).len() <= MAX_LENGTH);
     }

@@ -91,9 +91,9 @@ fn categories_of_pytorch_keep_their_meaning() {
 /// A trace of one thread, properly nested, in which many times are equal; and its ranges by a stack, in order of opening: name, start,
 /// end, and whether its begin and end were written as one complete event.
 fn nested(choices: &[(u8, u8, bool)]) -> (String, Vec<(usize, u64, u64)>) {
-    let (mut text, mut open, mut found): (String, Vec<(usize, usize, bool)>, Vec<(usize, u64, u64)>) =
-        (String::new(), Vec::new(), Vec::new());
-    let mut now = 0;
+    let (mut text, mut now) = (String::new(), 0);
+    let mut open: Vec<(usize, usize, bool)> = Vec::new();
+    let mut found: Vec<(usize, u64, u64)> = Vec::new();
     let mut places: Vec<String> = Vec::new();
     let close = |places: &mut Vec<String>, open: &mut Vec<(usize, usize, bool)>, found: &mut Vec<(usize, u64, u64)>, now: u64| {
         let Some((number, place, is_complete)) = open.pop() else { return };
