@@ -58,6 +58,12 @@ pub struct Advice {
     pub hints: &'static [(ProblemCode, &'static str)],
 }
 
+/// What is said of events that are no JSON, whoever wrote them.
+const MALFORMED: (ProblemCode, &str) = (
+    ProblemCode::MalformedEvent,
+    "an unescaped quote or control character in a name is the usual cause: report it to whoever wrote the file",
+);
+
 const TORCH: Advice = Advice {
     no_device: "no device activity was recorded (add ProfilerActivity.CUDA)",
     no_device_times: "CUDA times: no device activity was recorded (add ProfilerActivity.CUDA)",
@@ -99,6 +105,7 @@ const NSIGHT_SYSTEMS: Advice = Advice {
         (ProblemCode::OrphanActivity, "record calls too (--trace=cuda); see whether nsys said that it dropped events"),
         (ProblemCode::LaunchedBeforeWindow, "begin to record before the work, or between two steps (--capture-range)"),
         (ProblemCode::LaunchWithoutActivity, "synchronise before the recording ends; see whether nsys said that it dropped events"),
+        MALFORMED,
     ],
 };
 
@@ -124,7 +131,9 @@ const LONGPOLE: Advice = Advice {
         (ProblemCode::NoDeviceActivity, "see that the program uses the GPU while it is recorded"),
         (ProblemCode::LaunchedBeforeWindow, "begin to record before the work, or between two steps (--range)"),
         (ProblemCode::LaunchWithoutActivity, "let the program end by itself; see whether records were dropped"),
+        (ProblemCode::OrphanActivity, "see whether records were dropped; `--api all` records every call"),
         (ProblemCode::MissingName, "the parts of the recording that held them were lost: record again"),
+        MALFORMED,
     ],
 };
 
@@ -144,6 +153,16 @@ const XLA: Advice = Advice {
     hints: &[
         (ProblemCode::NoOperators, "no work names its HLO operation: go by ranges (`longpole ranges`)"),
         (ProblemCode::NoDeviceActivity, "nothing ran on a GPU, or CUPTI could not start: see the log of the program"),
+        (
+            ProblemCode::OrphanActivity,
+            "record the host too (ProfileOptions.host_tracer_level=2); XLA keeps a limited number of events: record less",
+        ),
+        (ProblemCode::LaunchedBeforeWindow, "call jax.block_until_ready before jax.profiler.start_trace"),
+        (
+            ProblemCode::LaunchWithoutActivity,
+            "call jax.block_until_ready before jax.profiler.stop_trace; see the log of the program for dropped events",
+        ),
+        MALFORMED,
     ],
 };
 
@@ -166,6 +185,10 @@ const ONNX_RUNTIME: Advice = Advice {
             ProblemCode::NoDeviceActivity,
             "ONNX Runtime records it with a GPU provider, built with CUDA profiling; `nsys profile` records it with any build",
         ),
+        (ProblemCode::OrphanActivity, "ONNX Runtime ties work to nodes by order; `nsys profile` records the calls that launched it"),
+        (ProblemCode::LaunchedBeforeWindow, "profile from when the session is made (SessionOptions.enable_profiling)"),
+        (ProblemCode::LaunchWithoutActivity, "read the outputs of the last run before `end_profiling()`"),
+        MALFORMED,
     ],
 };
 
@@ -185,6 +208,13 @@ const UNKNOWN: Advice = Advice {
     hints: &[
         (ProblemCode::NoOperators, "this Chrome trace names ranges, not operators: see `longpole ranges`"),
         (ProblemCode::NoDeviceActivity, "this Chrome trace holds host ranges only: `nsys profile` or torch.profiler records the GPU"),
+        (
+            ProblemCode::OrphanActivity,
+            "let the program that writes the trace record the calls that launch work, with the same correlation number",
+        ),
+        (ProblemCode::LaunchedBeforeWindow, "begin to record before the work"),
+        (ProblemCode::LaunchWithoutActivity, "wait for the device before the recording ends"),
+        MALFORMED,
     ],
 };
 
@@ -201,7 +231,15 @@ const SUMS: Advice = Advice {
     no_memory: "memory: a profile of totals holds no allocations",
     no_shapes: "shapes: a profile of totals holds none",
     no_stacks: "stacks: a profile of totals holds none",
-    hints: &[],
+    // Totals have no launches, but beside a timeline the words of either may be asked for.
+    hints: &[
+        (ProblemCode::NoOperators, "record a timeline (`nsys profile --trace=cuda,nvtx` or torch.profiler)"),
+        (ProblemCode::NoDeviceActivity, "record a timeline (`nsys profile --trace=cuda,nvtx` or torch.profiler)"),
+        (ProblemCode::OrphanActivity, "record a timeline (`nsys profile --trace=cuda,nvtx` or torch.profiler)"),
+        (ProblemCode::LaunchedBeforeWindow, "begin to record before the work"),
+        (ProblemCode::LaunchWithoutActivity, "wait for the device before the recording ends"),
+        MALFORMED,
+    ],
 };
 
 impl Recorder {
@@ -222,6 +260,51 @@ impl Recorder {
             Self::OnnxRuntime => &ONNX_RUNTIME,
             Self::Proton | Self::TensorRt => &SUMS,
             Self::Unknown => &UNKNOWN,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_told_to_set_an_option_of_pytorchs_profiler_who_did_not_use_it() {
+        const TORCHS: [&str; 6] = ["ProfilerActivity", "export_chrome_trace", "torch versions", "schedule", "CUPTI did", "`prof."];
+        let others = [
+            Recorder::NsightSystems,
+            Recorder::Longpole,
+            Recorder::Xla,
+            Recorder::OnnxRuntime,
+            Recorder::Proton,
+            Recorder::TensorRt,
+            Recorder::Unknown,
+        ];
+        for recorder in others {
+            let advice = recorder.advice();
+            let texts = [
+                advice.no_device,
+                advice.no_device_times,
+                advice.device_unknown,
+                advice.record_device,
+                advice.record_device_if_used,
+                advice.record_operators,
+                advice.host_unknown,
+                advice.phases_unknown,
+                advice.name_phases,
+                advice.no_stacks,
+            ];
+            let hints = ProblemCode::ALL.iter().map(|code| {
+                let mut problems = Problems::default();
+                problems.add(*code, None, || None);
+                recorder.note_hints(&mut problems);
+                problems.get(*code).and_then(|problem| problem.hint).unwrap_or(code.describe().3)
+            });
+            for text in texts.into_iter().chain(hints) {
+                for word in TORCHS {
+                    assert!(!text.contains(word), "{recorder:?}: {text}");
+                }
+            }
         }
     }
 }

@@ -44,12 +44,20 @@ fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
     let of_steps = replay.map(|replay| (replay, replay.win_ns.get() >= pace.starved.get() / 2));
     let (ceiling, fix) = match of_steps {
         Some((Replay { win_ns, steps }, false)) => {
-            let fix = format!(
-                "most of that is outside the {}, where {} save at most {}: do the work between them less often or beside them",
-                counted(steps, "step"),
-                facts.graphs(),
-                time(win_ns)
-            );
+            let steps = counted(steps, "step");
+            // Inside the steps, where a graph replay can win, the GPU is hardly kept waiting.
+            let fix = if win_ns.get() > 0 {
+                format!(
+                    "most of that is outside the {steps}; inside them {} save at most {}: do the work between them less often or beside them",
+                    facts.graphs(),
+                    time(win_ns)
+                )
+            } else {
+                format!(
+                    "all of that is outside the {steps}, where {} save nothing: do the work between them less often or beside them",
+                    facts.graphs()
+                )
+            };
             (facts.idle_ceiling(CeilingKind::IdleGone, pace.starved), fix)
         }
         Some((Replay { win_ns, .. }, true)) => (facts.idle_ceiling(CeilingKind::GraphReplay, win_ns), graph_fix(facts)),
