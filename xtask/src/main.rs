@@ -4,6 +4,7 @@
 mod bench;
 mod gen_nsys;
 mod gen_trace;
+mod memcheck;
 mod ncu_report;
 mod schema;
 mod tidy;
@@ -33,6 +34,8 @@ enum Command {
     StripReport(ncu_report::StripOptions),
     /// Measure longpole against the least work its input asks for.
     Bench(bench::Options),
+    /// Run the recorder's tests with every program they start under valgrind.
+    Memcheck,
     /// Check the invariants of the workspace on its sources.
     Tidy,
     /// Validate the program's JSON over all corpus traces against the schemas in docs/schema.
@@ -80,6 +83,7 @@ fn main() -> Result<()> {
             println!("{}: the text of {dropped} files left out", options.output.display());
         }
         Command::Bench(options) => bench::run(root(), &options)?,
+        Command::Memcheck => memcheck::run(root())?,
         Command::Schema(options) => schema::run(root(), &options)?,
         Command::Tidy => {
             let complaints = tidy::check(root())?;

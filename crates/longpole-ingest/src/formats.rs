@@ -1,13 +1,15 @@
 //! The registry of formats: how each is recognised and read, one line each.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use longpole_trace::{Recorder, TraceBuilder};
 
-use crate::kineto::{self, Dialect, FileFacts, FileSource, StreamSource};
-use crate::{nsys, totals};
+use crate::kineto::{self, Counting, Dialect, FileFacts, FileSource, StreamSource};
+use crate::{nsys, recording, totals};
 
 /// What a format's reader is given.
 pub(crate) enum Source<'r> {
@@ -143,7 +145,7 @@ pub(crate) const FORMATS: &[Format] = &[
             record: "SessionOptions.enable_profiling = True",
             answers: Answers {
                 whole: &["triage", "ops", "ranges", "diff", "check", "slice"],
-                if_recorded: &["kernels", "families", "steps", "idle", "roofline", "ranks"],
+                if_recorded: &["kernels", "families", "steps", "idle", "ranks"],
                 totals: &[],
             },
         },
@@ -170,10 +172,24 @@ pub(crate) const FORMATS: &[Format] = &[
         facts: FormatFacts {
             name: "nsys",
             title: "Nsight Systems",
-            producers: "exports of 2020.4 to 2025; reports where `nsys` is installed",
+            producers: "exports of 2021 to 2026.2; reports where `nsys` is installed",
             endings: &[".sqlite", ".nsys-rep"],
             record: "nsys profile --trace=cuda,nvtx --cuda-graph-trace=node, then nsys export --type sqlite",
-            answers: Answers { whole: OF_TIMELINES, if_recorded: &["ops", "roofline"], totals: &[] },
+            answers: Answers { whole: OF_TIMELINES, if_recorded: &["ops"], totals: &[] },
+        },
+    },
+    Format {
+        name: "longpole",
+        recorder: Recorder::Longpole,
+        sniff: recording::looks_like_recording,
+        read: read_recording,
+        facts: FormatFacts {
+            name: "longpole",
+            title: "longpole's own recorder",
+            producers: "recordings of any CUDA program, format version 1",
+            endings: &[".longpole", ".lprec"],
+            record: "longpole record -- PROGRAM",
+            answers: Answers { whole: OF_TIMELINES, if_recorded: &["ops"], totals: &[] },
         },
     },
     // Any other JSON: its reader says what it is, if it is no trace.
@@ -253,5 +269,22 @@ fn read_nsys(
     match source {
         Source::File(_, path) => nsys::read(path, reading, builder, rank, report),
         Source::Stream(input, consumed) => nsys::read_stream(input, consumed, reading, builder, rank, report),
+    }
+}
+
+fn read_recording(
+    source: Source<'_>,
+    reading: Reading,
+    builder: &mut TraceBuilder,
+    rank: u32,
+    report: Report<'_>,
+) -> io::Result<Vec<FileFacts>> {
+    match source {
+        Source::File(_, path) => {
+            let consumed = Arc::new(AtomicU64::new(0));
+            let mut counted = Counting { inner: File::open(path)?, count: Arc::clone(&consumed) };
+            recording::read(&mut counted, &consumed, reading, builder, rank, report)
+        }
+        Source::Stream(input, consumed) => recording::read(input, consumed, reading, builder, rank, report),
     }
 }

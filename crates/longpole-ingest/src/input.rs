@@ -97,7 +97,7 @@ pub struct Imported {
 
 /// What every message about an unusable input says was expected.
 const EXPECTED: &str = "a trace of PyTorch, JAX or ONNX Runtime or any Chrome trace (JSON, plain, .gz, .zst or .tar.gz), an Nsight Systems export (.sqlite), a \
-     Triton Proton profile (.hatchet) or a TensorRT layer profile";
+     Triton Proton profile (.hatchet), a TensorRT layer profile or a recording (.longpole)";
 pub(crate) const HINT: &str = "export one with `prof.export_chrome_trace(\"trace.json.gz\")`";
 
 /// Reads an input.
@@ -174,7 +174,7 @@ impl<'p> Importer<'p> {
         let bytes: u64 = files.iter().filter_map(|f| f.metadata().ok()).map(|m| m.len()).sum();
         self.total = Some(self.done_before + bytes).max(self.total);
         if files.is_empty() {
-            self.found = Some(("a directory with no .json, .json.gz, .json.zst or .sqlite file".to_owned(), HINT));
+            self.found = Some(("a directory with no .json, .json.gz, .json.zst, .sqlite or .longpole file".to_owned(), HINT));
         }
         for file in files {
             let label = file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -276,7 +276,11 @@ impl<'p> Importer<'p> {
             }
         }
         if members == 0 {
-            let found = if entries == 0 { "an empty archive" } else { "an archive with no .json, .json.gz, .json.zst or .sqlite member" };
+            let found = if entries == 0 {
+                "an empty archive"
+            } else {
+                "an archive with no .json, .json.gz, .json.zst, .sqlite or .longpole member"
+            };
             self.found = Some((found.to_owned(), HINT));
         }
         Ok(())

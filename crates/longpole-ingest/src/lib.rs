@@ -15,8 +15,10 @@ mod kineto;
 mod neighbours;
 mod nsys;
 mod rank_files;
+mod recording;
 mod totals;
 
 pub use error::ImportError;
 pub use formats::{Answers, FormatFacts, QUESTIONS, formats};
 pub use input::{ImportOptions, Imported, Input, Progress, SourceInfo, import, import_bytes};
+pub use recording::explain_refusal;

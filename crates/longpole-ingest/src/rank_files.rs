@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// Endings of files that may be traces.
 const ENDINGS: [&str; 4] = [".json", ".json.gz", ".json.zst", ".hatchet"];
-/// Ending of files that are looked at where there is no trace.
-const EXPORT: &str = ".sqlite";
+/// Endings of files that are looked at where there is no trace.
+const EXPORTS: [&str; 3] = [".sqlite", ".longpole", ".lprec"];
 
 /// True for names that may be traces (no hidden files).
 pub(crate) fn is_trace_name(name: &str) -> bool {
@@ -15,10 +15,10 @@ pub(crate) fn is_trace_name(name: &str) -> bool {
     !base.starts_with('.') && ENDINGS.iter().any(|ending| base.to_ascii_lowercase().ends_with(ending))
 }
 
-/// True for names that may be Nsight Systems exports.
+/// True for names that may be Nsight Systems exports or recordings.
 pub(crate) fn is_export_name(name: &str) -> bool {
     let base = name.rsplit('/').next().unwrap_or(name);
-    !base.starts_with('.') && base.to_ascii_lowercase().ends_with(EXPORT)
+    !base.starts_with('.') && EXPORTS.iter().any(|ending| base.to_ascii_lowercase().ends_with(ending))
 }
 
 /// The trace files of a directory, by rank where their names tell it, then by name; where there are none, the exports.
@@ -68,6 +68,6 @@ mod tests {
         assert!(is_trace_name("a/b/x.pt.trace.json.gz"));
         assert!(!is_trace_name("a/._x.json"));
         assert!(!is_trace_name("x.table.txt"));
-        assert!(is_export_name("a/run.sqlite") && !is_export_name("a/.run.sqlite"));
+        assert!(is_export_name("a/run.sqlite") && is_export_name("17.lprec") && !is_export_name("a/.run.sqlite"));
     }
 }

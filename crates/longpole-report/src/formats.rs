@@ -71,7 +71,7 @@ fn blocks(rows: &[FormatRow<'_>]) -> Vec<Block> {
     blocks.push(Block::Table(answers(rows)));
     blocks.push(Block::Notes(vec![
         "yes: all that the command says; asked: if the recording was asked for it (shapes, memory, NVTX operators); sums: totals, as the format \
-         does not say when anything ran; -: not at all, which the command says in one line"
+         does not say when anything ran; -: the source does not hold it, which one line says (formats with sums alone: exit code 3)"
             .to_owned(),
         "files are recognised by content, whatever they are called, and may be compressed (gzip, zstd) or come by a pipe".to_owned(),
     ]));

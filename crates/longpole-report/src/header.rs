@@ -73,7 +73,7 @@ fn sentence(note: &Note) -> String {
     let is_whole = matches!(note.code, "truncated" | "damaged_compression") || note.severity == Severity::Info && note.time.is_none();
     let times = match (note.out_of, note.count) {
         (Some(whole), part) => Some(format!("{} of {}", count(part), count(whole))),
-        _ if note.code == "profiler_overhead" => None,
+        _ if matches!(note.code, "profiler_overhead" | "recorder_cost") => None,
         (None, 1) if is_whole => None,
         (None, 1) => Some("once".to_owned()),
         (None, many) => Some(format!("{} times", count(many))),

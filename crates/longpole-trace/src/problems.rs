@@ -160,9 +160,26 @@ problem_codes! {
         "record again with `nsys profile --cuda-graph-trace=node`";
     /// Ranges that were never closed.
     UnclosedRange, "unclosed_range", Notice, "ranges were never closed: they end with the trace", "close every range, or stop recording outside of them";
+    /// Ranges that were open when recording began.
+    RangeOpenedBefore, "range_opened_before", Info, "ranges were open when recording began and are missing", "nothing to do";
     /// Operators that are ranges.
     OperatorsFromRanges, "operators_from_ranges", Info,
         "operators are the NVTX ranges that PyTorch's `emit_nvtx` wrote: what it did not announce is missing", "nothing to do";
+    /// Records that the recorder or CUPTI lost.
+    DroppedRecords, "dropped_records", DataLoss, "records were lost while recording: totals are lower bounds",
+        "record a shorter part (`longpole record --range` or `--duration`), on a disk with room";
+    /// A recording without its end.
+    RecordingCut, "recording_cut", DataLoss, "a recording ends early: what its process did last is missing",
+        "let the program end by itself, or read the totals as lower bounds";
+    /// A process that could not be recorded.
+    CaptureRefused, "capture_refused", DataLoss, "a process could not be recorded", "see what `longpole doctor` says of this machine";
+    /// Parts of a recording that this version does not know.
+    NewerRecording, "newer_recording", DataLoss, "parts of the recording are of a newer version and were not read", "read it with a newer longpole";
+    /// The device's clock and the wall clock ran apart.
+    ClockDrift, "clock_drift", Notice, "the clock of the recording and the wall clock ran apart while it was made",
+        "durations are not affected; compare times of day with other logs with care";
+    /// What recording itself cost.
+    RecorderCost, "recorder_cost", Info, "recording took host time of the program", "host times include it; --api launch and --range make it less";
     /// A tree of sums that is not valid JSON from some place on.
     DamagedTree, "damaged_tree", DataLoss, "the profile is not valid JSON from some place on; everything before it was read",
         "write the profile again, or copy it again; until then totals are lower bounds";

@@ -13,6 +13,8 @@ pub enum Recorder {
     Torch,
     /// Nsight Systems, which sees no operators but those that announce themselves as ranges.
     NsightSystems,
+    /// longpole's own recorder, which sees what Nsight Systems sees.
+    Longpole,
     /// XLA's profiler, for JAX and TensorFlow.
     Xla,
     /// ONNX Runtime's profiler.
@@ -103,6 +105,34 @@ const NSIGHT_SYSTEMS: Advice = Advice {
         (ProblemCode::OrphanActivity, "record calls too (--trace=cuda); see whether nsys said that it dropped events"),
         (ProblemCode::LaunchedBeforeWindow, "begin to record before the work, or between two steps (--capture-range)"),
         (ProblemCode::LaunchWithoutActivity, "synchronise before the recording ends; see whether nsys said that it dropped events"),
+        MALFORMED,
+    ],
+};
+
+const LONGPOLE: Advice = Advice {
+    no_device: "no device activity was recorded (the program did no work on the GPU while it was recorded)",
+    no_device_times: "CUDA times: no device activity was recorded (the program did no work on the GPU while it was recorded)",
+    device_unknown: "cannot be known: no device activity was recorded (the program did no work on the GPU while it was recorded)",
+    record_device: "record while the program uses the GPU (longpole record, without --range, --delay and --duration), then read the GPU busy share",
+    record_device_if_used: "if a GPU was used, record while it is (longpole record, without --range, --delay and --duration), then read the GPU busy share",
+    record_operators: "let PyTorch announce its operators (torch.autograd.profiler.emit_nvtx), then read who owns that kernel",
+    host_unknown: "cannot be known: no ranges were recorded (NVTX ranges, or emit_nvtx of PyTorch, would tell)",
+    phases_unknown: "cannot be known: no range is named like prefill or decode (NVTX ranges would tell)",
+    name_phases: "wrap each phase in an NVTX range (`with torch.cuda.nvtx.range(\"decode_step\"):`, in C++ `nvtxRangePushA(\"decode_step\"); ... \
+                  nvtxRangePop();`), then compare GPU busy by range",
+    no_memory: "memory: the recorder does not see PyTorch's allocator (torch.profiler with profile_memory=True records it)",
+    no_shapes: "shapes: not recorded (emit_nvtx(record_shapes=True) of PyTorch writes them)",
+    no_stacks: "stacks: the recorder takes none (torch.profiler with with_stack=True records them)",
+    hints: &[
+        (
+            ProblemCode::NoOperators,
+            "the recorder sees no operators: run PyTorch under `torch.autograd.profiler.emit_nvtx()`, or go by NVTX ranges",
+        ),
+        (ProblemCode::NoDeviceActivity, "see that the program uses the GPU while it is recorded"),
+        (ProblemCode::LaunchedBeforeWindow, "begin to record before the work, or between two steps (--range)"),
+        (ProblemCode::LaunchWithoutActivity, "let the program end by itself; see whether records were dropped"),
+        (ProblemCode::OrphanActivity, "see whether records were dropped; `--api all` records every call"),
+        (ProblemCode::MissingName, "the parts of the recording that held them were lost: record again"),
         MALFORMED,
     ],
 };
@@ -225,6 +255,7 @@ impl Recorder {
         match self {
             Self::Torch => &TORCH,
             Self::NsightSystems => &NSIGHT_SYSTEMS,
+            Self::Longpole => &LONGPOLE,
             Self::Xla => &XLA,
             Self::OnnxRuntime => &ONNX_RUNTIME,
             Self::Proton | Self::TensorRt => &SUMS,
@@ -240,8 +271,15 @@ mod tests {
     #[test]
     fn nobody_is_told_to_set_an_option_of_pytorchs_profiler_who_did_not_use_it() {
         const TORCHS: [&str; 6] = ["ProfilerActivity", "export_chrome_trace", "torch versions", "schedule", "CUPTI did", "`prof."];
-        let others =
-            [Recorder::NsightSystems, Recorder::Xla, Recorder::OnnxRuntime, Recorder::Proton, Recorder::TensorRt, Recorder::Unknown];
+        let others = [
+            Recorder::NsightSystems,
+            Recorder::Longpole,
+            Recorder::Xla,
+            Recorder::OnnxRuntime,
+            Recorder::Proton,
+            Recorder::TensorRt,
+            Recorder::Unknown,
+        ];
         for recorder in others {
             let advice = recorder.advice();
             let texts = [

@@ -2,6 +2,7 @@
 
 mod bench;
 mod ncu;
+mod record;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ pub(crate) use bench::{
     ProfileArgs, SaveFlags, SuiteFlags,
 };
 pub(crate) use ncu::{NcuArgs, NcuView};
+pub(crate) use record::RecordArgs;
 
 use crate::time_window;
 
@@ -27,7 +29,7 @@ use crate::time_window;
     about = "Why is this GPU run slower than it should be? Triage for PyTorch and CUDA profiles.",
     arg_required_else_help = true,
     subcommand_required = true,
-    after_help = "`longpole FILE` is `longpole triage FILE`. A FILE is a trace (.json, .json.gz, .json.zst, .tar.gz), a directory of \
+    after_help = "`longpole FILE` is `longpole triage FILE`. A FILE is a trace (.json, .json.gz, .json.zst, .tar.gz, .longpole), a directory of \
 rank files, or - for standard input; write ./ops for a file named like a command.
 
 Examples:
@@ -36,9 +38,11 @@ Examples:
   longpole ops trace.json.gz --range decode_step   operators inside a named range
   longpole kernels trace.json.gz --json            whole kernel table for a script
   longpole explain host_bound                      what a suspect means and what fixes it
+  longpole record -- python serve.py               record any CUDA program
   longpole doctor                                  what can be profiled on this machine
 
-Exit codes: 0 fine, 1 a check failed (check, diff --gate, bench compare --gate, doctor --strict), 2 usage, 3 input unreadable (or partial, under --strict)."
+Exit codes: 0 fine, 1 a check failed (check, diff --gate, bench compare --gate, doctor --strict), 2 usage, 3 input unreadable (or partial, under --strict);
+`record` and `profile` return the status of their program."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -226,6 +230,20 @@ Examples:
   longpole ncu report.ncu-rep --metrics 'dram__bytes.*sum$' --csv"
     )]
     Ncu(NcuArgs),
+    /// Run any CUDA program and record it: kernels, copies, calls, NVTX ranges; ends with the triage
+    #[command(
+        after_help = "The program is not changed: the driver loads the recorder (liblongpole_recorder.so) into it and into its children. It keeps its
+streams, signals and exit status (128 + N when signal N killed it); the triage goes to standard error, the recording to a
+file that every command reads. docs/record.md says what is recorded and what it costs.
+
+Examples:
+  longpole record -- python serve.py
+  longpole record --range nvtx:decode_step -o decode.longpole -- ./engine --model qwen3
+  longpole record --delay 20 --duration 5 -- vllm serve Qwen/Qwen3-0.6B
+  longpole record --range profiler -- python train.py
+  longpole steps decode.longpole"
+    )]
+    Record(RecordArgs),
     /// Keyed benchmarks: list, run, compare two builds, measured peaks
     #[command(
         subcommand_required = true,
@@ -306,6 +324,7 @@ impl Command {
             Self::Ncu(_)
             | Self::Bench(_)
             | Self::Profile(_)
+            | Self::Record(_)
             | Self::Doctor(_)
             | Self::Explain(_)
             | Self::Formats(_)
@@ -317,6 +336,7 @@ impl Command {
     pub(crate) fn shows_secrets(&self) -> bool {
         match self {
             Self::Ncu(args) => args.no_redact,
+            Self::Record(args) => args.no_redact,
             command => command.common().is_some_and(|common| common.no_redact),
         }
     }

@@ -35,6 +35,10 @@ pub(crate) fn normalise(mut args: Vec<OsString>) -> Vec<OsString> {
         let is_report = args.iter().skip(1).any(|arg| is_report(arg));
         args.insert(1, if is_report { "ncu" } else { "triage" }.into());
     }
+    // What follows is another program's.
+    if args.get(1).is_some_and(|first| first == "record") {
+        return args;
+    }
     // Asked twice for help, one answer will do.
     if args.get(1).is_some_and(|first| first == "help") {
         args.retain(|arg| arg != "--help" && arg != "-h");
@@ -104,6 +108,7 @@ mod tests {
     #[test]
     fn stack_takes_its_depth_apart() {
         assert_eq!(normalised("ops t.json --by stack 3 --json"), "ops t.json --by stack=3 --json");
+        assert_eq!(normalised("record -- prog --by stack 3"), "record -- prog --by stack 3");
         assert_eq!(normalised("ops --by stack t.json"), "ops --by stack t.json");
         assert_eq!(normalised("ops t.json --by stack"), "ops t.json --by stack");
     }

@@ -28,6 +28,13 @@ pub(crate) enum Failure {
     Program(i32, Option<String>),
 }
 
+impl Failure {
+    /// What there is to say.
+    pub(crate) fn message(&self) -> Option<String> {
+        parts(self).1
+    }
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
@@ -39,23 +46,23 @@ pub(crate) fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-fn code(result: &Result<(), Failure>) -> (i32, Option<String>) {
-    match result {
-        Ok(()) => (OK, None),
+/// Exit code and message.
+fn parts(failure: &Failure) -> (i32, Option<String>) {
+    match failure {
         // The reader has seen enough, as in `longpole ops f | head -1`.
-        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => (OK, None),
-        Err(Failure::Output(error)) => (USAGE, Some(format!("cannot write the output: {error}"))),
-        Err(Failure::Check(message)) => (CHECK, Some(message.clone())),
-        Err(Failure::Usage(message)) => (USAGE, Some(message.clone())),
-        Err(Failure::Input(message)) => (INPUT, Some(message.clone())),
-        Err(Failure::Program(status, message)) => (*status, message.clone()),
+        Failure::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => (OK, None),
+        Failure::Output(error) => (USAGE, Some(format!("cannot write the output: {error}"))),
+        Failure::Check(message) => (CHECK, Some(message.clone())),
+        Failure::Usage(message) => (USAGE, Some(message.clone())),
+        Failure::Input(message) => (INPUT, Some(message.clone())),
+        Failure::Program(status, message) => (*status, message.clone()),
     }
 }
 
 /// Ends the process without freeing what it holds. Messages name paths and names of the trace, so they are redacted like any
 /// other output, and cannot act on the terminal.
 pub(crate) fn exit(result: Result<(), Failure>, shows_secrets: bool) -> ! {
-    let (code, message) = code(&result);
+    let (code, message) = result.as_ref().err().map_or((OK, None), parts);
     if let Some(message) = message {
         let message = if shows_secrets { message.into() } else { redact(&message) };
         complain(&format!("error: {}", printable(&message)));

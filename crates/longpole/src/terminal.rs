@@ -36,6 +36,11 @@ pub(crate) fn text_options(common: &Common) -> TextOptions {
     options(&Sink::Stdout, common.color, common.full_names)
 }
 
+/// The same on standard error.
+pub(crate) fn error_options(common: &Common) -> TextOptions {
+    options(&Sink::Stderr, common.color, common.full_names)
+}
+
 /// The same for a report.
 pub(crate) fn report_options(args: &NcuArgs) -> TextOptions {
     options(&args.sink, args.color, args.full_names)

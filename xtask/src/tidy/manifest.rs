@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("longpole-trace", &[]),
     ("longpole-recording", &[]),
+    ("longpole-recording", &[]),
     ("longpole-ncu", &[]),
     ("longpole-doctor", &[]),
     ("longpole-stats", &[]),
@@ -15,6 +16,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("longpole-report", &["longpole-analysis", "longpole-ncu", "longpole-doctor", "longpole-trace"]),
     ("longpole-parquet", &["longpole-trace"]),
     ("longpole-recorder", &["longpole-recording"]),
+    ("longpole-mock-cupti", &["longpole-recorder", "longpole-recording"]),
     ("longpole-example-suite", &["longpole-bench"]),
     ("longpole-qwen3", &["longpole-bench"]),
     (
@@ -23,6 +25,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "longpole-trace",
             "longpole-ingest",
             "longpole-analysis",
+            "longpole-recording",
             "longpole-ncu",
             "longpole-doctor",
             "longpole-stats",
@@ -34,7 +37,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ),
     // The chores work on files and on the built program, so that they keep working while the crates are taken apart.
     ("xtask", &[]),
-    ("longpole-fuzz", &["longpole-trace", "longpole-ingest", "longpole-analysis", "longpole-ncu"]),
+    ("longpole-fuzz", &["longpole-trace", "longpole-ingest", "longpole-analysis", "longpole-ncu", "longpole-recording"]),
 ];
 
 /// The little of a manifest that the rules need: its sections with their keys and the rest of each line.

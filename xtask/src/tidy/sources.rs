@@ -9,8 +9,8 @@ const MAX_LINES: usize = 800;
 /// Recorded data, which is as long as it is.
 const DATA: [&str; 9] = ["snap", "json", "csv", "lock", "svg", "md", "txt", "gz", "zst"];
 
-/// Crates whose job is to print.
-const PRINTERS: [&str; 2] = ["crates/longpole/", "xtask/"];
+/// Crates whose job is to print, and the test program whose failures have to be seen.
+const PRINTERS: [&str; 3] = ["crates/longpole/", "crates/longpole-mock-cupti/", "xtask/"];
 
 /// Integration tests print when they skip something, so that nobody takes a skip for a pass.
 const TESTS: &str = "/tests/";

@@ -91,7 +91,9 @@ pub(super) struct RecordedInputs<'a> {
 
 impl Inputs {
     pub(super) fn read(recorded: RecordedInputs<'_>) -> Result<Self, UnknownWork> {
-        let (Some(shapes), Some(types)) = (recorded.shapes, recorded.types) else { return Err(UnknownWork::NoShapes) };
+        let shapes = recorded.shapes.ok_or(UnknownWork::NoShapes)?;
+        // PyTorch's NVTX ranges have sizes and no types.
+        let types = recorded.types.ok_or(UnknownWork::UnknownType)?;
         let sizes = parse_sizes(shapes).ok_or(UnknownWork::UnreadableShapes)?;
         let types = parse_strings(types).ok_or(UnknownWork::UnreadableShapes)?;
         if sizes.len() != types.len() {
@@ -347,6 +349,12 @@ mod tests {
         assert_eq!(inputs.optional_tensor(4), Ok(None));
         assert_eq!(inputs.tensor(5), Err(UnknownWork::UnknownType));
         assert_eq!(inputs.optional_tensor(9), Ok(None));
+    }
+
+    #[test]
+    fn sizes_without_types_are_told_from_no_sizes() {
+        let read = |shapes| Inputs::read(RecordedInputs { shapes, ..RecordedInputs::default() }).err();
+        assert_eq!((read(Some("[[2, 3]]")), read(None)), (Some(UnknownWork::UnknownType), Some(UnknownWork::NoShapes)));
     }
 
     #[test]

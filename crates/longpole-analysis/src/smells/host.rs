@@ -45,14 +45,18 @@ fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
     let (ceiling, fix) = match of_steps {
         Some((Replay { win_ns, steps }, false)) => {
             let steps = counted(steps, "step");
+            // Inside the steps, where a graph replay can win, the GPU is hardly kept waiting.
             let fix = if win_ns.get() > 0 {
                 format!(
-                    "most of that is outside the {steps}, where {} save at most {}: do the work between them less often or beside them",
+                    "most of that is outside the {steps}; inside them {} save at most {}: do the work between them less often or beside them",
                     facts.graphs(),
                     time(win_ns)
                 )
             } else {
-                format!("inside the {steps} {} save nothing: do the work between them less often or beside them", facts.graphs())
+                format!(
+                    "most of that is outside the {steps}; inside them {} save nothing: do the work between them less often or beside them",
+                    facts.graphs()
+                )
             };
             (facts.idle_ceiling(CeilingKind::IdleGone, pace.starved), fix)
         }

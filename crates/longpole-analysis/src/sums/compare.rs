@@ -1,6 +1,6 @@
 //! Two sources of sums compared. There is one number of each side, so nothing can be said about noise: rows have no verdict.
 
-use longpole_trace::{Ns, Trace};
+use longpole_trace::{AggregateKind, Ns, Trace};
 
 use super::kernels;
 use super::{Sums, families};
@@ -32,5 +32,14 @@ fn rows(side: &SumsSide<'_>) -> Vec<WholeRow> {
 
 /// Compares kernels, families and the total.
 pub fn diff_sums(before: &SumsSide<'_>, after: &SumsSide<'_>) -> Diff {
-    whole_rows(rows(before), rows(after))
+    let mut diff = whole_rows(rows(before), rows(after));
+    // Layers have names of people's choice, not of C++. A source holds either layers or kernels.
+    let has_layers =
+        |side: &SumsSide<'_>| kernels::rows(&Sums::new(side.trace, side.scope)).iter().any(|row| row.kind == AggregateKind::Layer);
+    if has_layers(before) || has_layers(after) {
+        for row in diff.rows.iter_mut().filter(|row| row.kind == DiffKind::Kernel) {
+            row.label.clone_from(&row.key);
+        }
+    }
+    diff
 }

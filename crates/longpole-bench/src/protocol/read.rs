@@ -293,7 +293,8 @@ mod tests {
         assert!(read[1].starts_with("error line 2: the event `sample`") && read[1].contains("time_ps"), "{}", read[1]);
         assert!(read[2].contains("\"message\":\"no\""), "{}", read[2]);
         let negative = lines(r#"{"event":"sample","key":"m/ops/a/b/c","index":0,"time_ps":-5}"#);
-        assert!(negative[0].contains("-5"), "{negative:?}");
+        // What is wrong with it is in the words of `serde_json`, which depend on the numbers that it is asked to keep.
+        assert!(negative[0].starts_with("error line 1: the event `sample`"), "{negative:?}");
     }
 
     #[test]

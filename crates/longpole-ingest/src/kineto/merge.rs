@@ -215,6 +215,7 @@ impl<'b> Merger<'b> {
             }
             builder.push_activity(Activity { name, lane, detail, graph_node, ..row });
         }
+        let ranges_before = builder.trace_mut().ranges.len() as u32;
         for row in rows.ranges.drain(..) {
             let (name, thread) = (text!(row.name), thread!(row.thread));
             builder.push_range(Range { name, thread, ..row });
@@ -251,7 +252,8 @@ impl<'b> Merger<'b> {
         }
         for row in rows.marks.drain(..) {
             let name = row.name.map(|name| text!(name));
-            self.range_marks.push(Mark { name, thread: thread!(row.thread), ..row });
+            let before = ranges_before.saturating_add(row.before);
+            self.range_marks.push(Mark { name, thread: thread!(row.thread), before, ..row });
         }
         writer.end_segment(&rows.runs, rows.limited);
         self.days.merge(&rows.days);
@@ -305,6 +307,7 @@ impl<'b> Merger<'b> {
     /// Makes ranges of begins and ends.
     fn match_ranges(&mut self, marks: Vec<Mark>) {
         let Some((start, end)) = self.window.bounds().filter(|_| !marks.is_empty()) else { return };
+        let complete = self.builder.trace_mut().ranges.len();
         let pairs = Pairs::of(marks, Interval { start, end });
         let process_of = |builder: &mut TraceBuilder, thread: ThreadId| builder.trace_mut().threads[thread.index()].process;
         let processes: Vec<u32> = pairs.outermost.iter().map(|(thread, _)| process_of(self.builder, *thread).0).collect();
@@ -316,10 +319,31 @@ impl<'b> Merger<'b> {
             });
             self.builder.push_range(Range { name: range.name, thread, start: range.start, dur: range.end - range.start });
         }
+        self.interleave(complete, &pairs);
         for (code, (count, name)) in [(ProblemCode::UnclosedRange, pairs.unclosed), (ProblemCode::StrayEnd, pairs.stray)] {
             let example = name.map(|name| self.builder.trace_mut().strings.get(name).to_owned());
             self.problems.add_many(code, count, None, || example);
         }
+    }
+
+    /// Puts the ranges of pairs, which are the rows from `complete` on, where they were opened among the complete ones: the nesting of ranges
+    /// that begin and end together is their order.
+    fn interleave(&mut self, complete: usize, pairs: &Pairs) {
+        let ranges = &mut self.builder.trace_mut().ranges;
+        let first = pairs.ranges.first().map_or(complete, |range| complete.min(range.order.0 as usize));
+        let mut order: Vec<usize> = Vec::with_capacity(ranges.len() - first);
+        let mut next = first;
+        for (row, range) in (complete..).zip(&pairs.ranges) {
+            let until = complete.min(range.order.0 as usize).max(next);
+            order.extend(next..until);
+            next = until;
+            order.push(row);
+        }
+        order.extend(next..complete);
+        permute(&mut ranges.name[first..], first, &order);
+        permute(&mut ranges.thread[first..], first, &order);
+        permute(&mut ranges.start[first..], first, &order);
+        permute(&mut ranges.dur[first..], first, &order);
     }
 
     /// Removes the rows of events that start in certain stretches of time, and counts those events.
@@ -372,4 +396,10 @@ impl<'b> Merger<'b> {
             self.builder.name_process(self.rank, pid, name);
         }
     }
+}
+
+/// Brings the rows of a column, of which the first is number `first`, into an order.
+fn permute<T: Copy>(column: &mut [T], first: usize, order: &[usize]) {
+    let ordered: Vec<T> = order.iter().map(|&row| column[row - first]).collect();
+    column.copy_from_slice(&ordered);
 }

@@ -42,13 +42,16 @@ impl Worker {
         let is_async = !matches!(event.phase, b'B' | b'E');
         // Ids called `local` are told apart by process.
         let process = if memchr::memmem::find(event.extras.id, b"\"local\"").is_some() { event.pid } else { None };
-        let key = is_async.then(|| HASHER.hash_one((event.cat, event.extras.scope, event.extras.id, process)));
+        // A number and the same number as text are one id.
+        let id = event.extras.id;
+        let id = id.strip_prefix(b"\"").and_then(|id| id.strip_suffix(b"\"")).unwrap_or(id);
+        let key = is_async.then(|| HASHER.hash_one((event.cat, event.extras.scope, id, process)));
         let opens = matches!(event.phase, b'B' | b'b' | b'S');
         rows.include(at, at, offset);
         // A begin without a name still needs its end; an end without one closes whatever is open.
         let name = (opens || !event.name.is_empty()).then(|| self.text(event.name));
         let thread = self.thread(event);
-        rows.marks.push(Mark { opens, key, name, thread, at });
+        rows.marks.push(Mark { opens, key, name, thread, at, before: rows.ranges.len() as u32 });
     }
 
     /// Keeps a complete event of a writer with arguments of its own.

@@ -2,10 +2,12 @@
 //!
 //! [`database`] opens the file so that nothing in it can act; [`scan`] reads a table by stretches of row numbers on several connections;
 //! [`rows`] makes numbers of rows, [`merge`] adds them to the trace in file order, with texts from [`names`]. Which process is which
-//! recording is for [`recordings`], hardware for [`target`], what PyTorch writes into ranges for [`nvtx`].
+//! recording is for [`recordings`], hardware for [`target`], what PyTorch writes into ranges for [`nvtx`]. [`feed`] lets records of CUPTI and
+//! NVTX that stand in no database go the same way.
 
 mod database;
 pub(crate) mod export;
+pub(crate) mod feed;
 mod merge;
 mod names;
 mod nvtx;

@@ -49,6 +49,28 @@ impl<'c> Names<'c> {
         Self { lookup, texts, known: HashMap::default(), calls: HashMap::default(), inside: HashMap::default() }
     }
 
+    /// No texts yet: each is added before it is asked for.
+    pub(super) fn empty() -> Self {
+        let maps = (HashMap::default(), HashMap::default(), HashMap::default());
+        Self { lookup: None, texts: HashMap::default(), known: maps.0, calls: maps.1, inside: maps.2 }
+    }
+
+    /// Adds the text of a number that has none.
+    pub(super) fn add<'t>(
+        &mut self,
+        id: i64,
+        text: impl FnOnce() -> Option<Cow<'t, [u8]>>,
+        strings: &mut Strings,
+        problems: &mut Problems,
+    ) {
+        if !self.known.contains_key(&id)
+            && !self.texts.contains_key(&id)
+            && let Some(text) = text()
+        {
+            self.texts.insert(id, intern(strings, &text, problems));
+        }
+    }
+
     /// The text of a number.
     pub(super) fn get(&mut self, id: i64, strings: &mut Strings, problems: &mut Problems) -> StrId {
         if let Some(known) = self.known.get(&id) {

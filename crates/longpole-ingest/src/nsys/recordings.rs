@@ -52,9 +52,14 @@ pub(super) fn separate(database: &Database, target: &Target, threads: usize, pro
             }
         });
     }
+    with_own_gpus(&work, |process, device| target.gpu_of(split(process).0, device).unwrap_or(device))
+}
+
+/// The same of work that is counted by process and device; `gpu_of` tells which GPU a process calls a device.
+pub(super) fn with_own_gpus(work: &HashMap<(i64, i64), u64, FixedState>, gpu_of: impl Fn(i64, i64) -> i64) -> Vec<i64> {
     let mut main: HashMap<i64, (u64, i64), FixedState> = HashMap::default();
-    for (&(process, device), &count) in &work {
-        let gpu = target.gpu_of(split(process).0, device).unwrap_or(device);
+    for (&(process, device), &count) in work {
+        let gpu = gpu_of(process, device);
         let known = main.entry(process).or_insert((count, gpu));
         if (count, std::cmp::Reverse(gpu)) > (known.0, std::cmp::Reverse(known.1)) {
             *known = (count, gpu);

@@ -11,7 +11,7 @@ use super::scan::Values;
 use crate::days::{DAY, Days, below_zero};
 
 /// Times past this cannot be right: they would not fit when another recording's base is added.
-const LATEST: i64 = 1 << 62;
+pub(super) const LATEST: i64 = 1 << 62;
 
 /// What is numbered within a stretch, in the order it is first seen.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    fn of(&mut self, text: &[u8]) -> u32 {
+    pub(super) fn of(&mut self, text: &[u8]) -> u32 {
         if let Some(number) = self.known.get(text) {
             return *number;
         }
@@ -264,25 +264,7 @@ impl Rows {
     pub(super) fn copy(&mut self, values: &mut Values<'_, '_>) {
         let bytes = values.int(8).and_then(|bytes| u64::try_from(bytes).ok());
         let (kind, from, to) = (values.int(9).unwrap_or(0), values.int(10), values.int(11));
-        let direction = match kind {
-            1 | 3 | 11 => MemcpyKind::HostToDevice,
-            2 | 4 | 12 => MemcpyKind::DeviceToHost,
-            5..=8 | 13 => MemcpyKind::DeviceToDevice,
-            9 => MemcpyKind::HostToHost,
-            10 => MemcpyKind::PeerToPeer,
-            _ => MemcpyKind::Unknown,
-        };
-        let host = match direction {
-            MemcpyKind::HostToDevice | MemcpyKind::HostToHost => from,
-            MemcpyKind::DeviceToHost => to,
-            _ => None,
-        };
-        let pageable = host.and_then(|kind| match kind {
-            0 => Some(true),
-            1 => Some(false),
-            _ => None,
-        });
-        let detail = Detail::Transfer(Transfer { bytes, kind: direction, pageable });
+        let detail = transfer(bytes, kind, from, to);
         self.device(ActivityKind::Memcpy, values, None, Name::Copy(kind, from, to), Some(detail));
     }
 
@@ -310,13 +292,7 @@ impl Rows {
         self.events += 1;
         let Some((start, dur)) = Self::times(values) else { return };
         self.days.include(start, start + dur, 0);
-        let kind = match values.int(6) {
-            Some(1) => SyncKind::Event,
-            Some(2) => SyncKind::StreamWaitsForEvent,
-            Some(3) => SyncKind::Stream,
-            Some(4) => SyncKind::Context,
-            _ => SyncKind::Other,
-        };
+        let kind = sync_kind(values.int(6));
         // All ones stand for no stream and no event.
         let known = |value: Option<i64>| value.filter(|value| (0..i64::from(u32::MAX)).contains(value));
         let event = known(values.int(7)).map(|event| (event, values.int(8).unwrap_or(0)));
@@ -387,6 +363,40 @@ impl Rows {
     }
 }
 
+/// What a copy moved, by `copyKind`, `srcKind` and `dstKind`.
+pub(super) fn transfer(bytes: Option<u64>, kind: i64, from: Option<i64>, to: Option<i64>) -> Detail {
+    let direction = match kind {
+        1 | 3 | 11 => MemcpyKind::HostToDevice,
+        2 | 4 | 12 => MemcpyKind::DeviceToHost,
+        5..=8 | 13 => MemcpyKind::DeviceToDevice,
+        9 => MemcpyKind::HostToHost,
+        10 => MemcpyKind::PeerToPeer,
+        _ => MemcpyKind::Unknown,
+    };
+    let host = match direction {
+        MemcpyKind::HostToDevice | MemcpyKind::HostToHost => from,
+        MemcpyKind::DeviceToHost => to,
+        _ => None,
+    };
+    let pageable = host.and_then(|kind| match kind {
+        0 => Some(true),
+        1 => Some(false),
+        _ => None,
+    });
+    Detail::Transfer(Transfer { bytes, kind: direction, pageable })
+}
+
+/// What a synchronisation waits for, by `syncType`.
+pub(super) fn sync_kind(kind: Option<i64>) -> SyncKind {
+    match kind {
+        Some(1) => SyncKind::Event,
+        Some(2) => SyncKind::StreamWaitsForEvent,
+        Some(3) => SyncKind::Stream,
+        Some(4) => SyncKind::Context,
+        _ => SyncKind::Other,
+    }
+}
+
 /// Zero stands for no correlation.
 #[inline]
 fn correlation(value: Option<i64>) -> Option<u64> {
@@ -405,7 +415,7 @@ fn time(values: &mut Values<'_, '_>, column: usize) -> Option<Ns> {
 
 /// The length of an event, if it can be right.
 #[inline]
-fn length(start: Ns, end: Ns, problems: &mut Problems) -> Option<Ns> {
+pub(super) fn length(start: Ns, end: Ns, problems: &mut Problems) -> Option<Ns> {
     if end < start {
         problems.add(below_zero(end - start), None, || None);
         return Some(Ns::ZERO);

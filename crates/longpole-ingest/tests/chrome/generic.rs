@@ -50,6 +50,7 @@ fn begins_and_ends_are_matched_by_thread_or_by_id() {
         (r#""cat":"a","id2":{"local":"0x1"}"#, r#""cat":"a","id2":{"local":"0x1"}"#, true),
         (r#""cat":"a","id2":{"global":"0x1"}"#, r#""cat":"a","id2":{"global":"0x1"}"#, false),
         (r#""cat":"a","id":7"#, r#""cat":"a","id":7"#, false),
+        (r#""cat":"a","id":7"#, r#""cat":"a","id":"7""#, false),
     ] {
         let events = [ids(member, 1, 1, 'b'), ids(other, 2, 3, 'b'), ids(member, 1, 4, 'e'), ids(other, 2, 9, 'e')].join(",");
         let expected = if apart { [(1_000, 3_000), (3_000, 6_000)] } else { [(1_000, 8_000), (3_000, 1_000)] };
@@ -85,4 +86,58 @@ fn categories_of_pytorch_keep_their_meaning() {
     let found = read(format!("[{filler},{late}]").as_bytes());
     assert_eq!(found.source.format, "chrome");
     assert_eq!((ops(&found).len(), work(&found).len(), ranges(&found).len()), (1, 1, 1));
+}
+
+/// A trace of one thread, properly nested, in which many times are equal; and its ranges by a stack, in order of opening: name, start,
+/// end, and whether its begin and end were written as one complete event.
+fn nested(choices: &[(u8, u8, bool)]) -> (String, Vec<(usize, u64, u64)>) {
+    let (mut text, mut now) = (String::new(), 0);
+    let mut open: Vec<(usize, usize, bool)> = Vec::new();
+    let mut found: Vec<(usize, u64, u64)> = Vec::new();
+    let mut places: Vec<String> = Vec::new();
+    let close = |places: &mut Vec<String>, open: &mut Vec<(usize, usize, bool)>, found: &mut Vec<(usize, u64, u64)>, now: u64| {
+        let Some((number, place, is_complete)) = open.pop() else { return };
+        found[number].2 = now;
+        if is_complete {
+            let start = found[number].1;
+            places[place] = format!(r#"{{"ph":"X","name":"r{number}","pid":1,"tid":1,"ts":{start},"dur":{}}},"#, now - start);
+        } else {
+            places.push(format!(r#"{{"ph":"E","name":"r{number}","pid":1,"tid":1,"ts":{now}}},"#));
+        }
+    };
+    for &(what, step, is_complete) in choices {
+        now += u64::from(step % 2);
+        if what % 2 == 0 {
+            let number = found.len();
+            found.push((number, now, now));
+            open.push((number, places.len(), is_complete));
+            places.push(format!(r#"{{"ph":"B","name":"r{number}","pid":1,"tid":1,"ts":{now}}},"#));
+        } else {
+            close(&mut places, &mut open, &mut found, now);
+        }
+    }
+    while !open.is_empty() {
+        close(&mut places, &mut open, &mut found, now);
+    }
+    for place in places {
+        text.push_str(&place);
+    }
+    (text, found)
+}
+
+proptest::proptest! {
+    #[test]
+    fn ranges_that_begin_together_are_in_order_of_opening(choices in proptest::collection::vec(proptest::prelude::any::<(u8, u8, bool)>(), 1..60)) {
+        let (events, expected) = nested(&choices);
+        // Two more, since times that are all the same were never set.
+        let end = r#"{"ph":"X","name":"end","pid":1,"tid":9,"ts":0,"dur":1},{"ph":"X","name":"end","pid":1,"tid":9,"ts":90,"dur":9}"#;
+        let found = read(format!("[{events} {end}]").as_bytes());
+        let table = &found.trace.ranges;
+        let rows: Vec<_> = (0..table.len())
+            .map(|row| (found.trace.strings.get(table.name[row]).to_owned(), table.start[row].get(), table.end(row).get()))
+            .filter(|(name, _, _)| name != "end")
+            .collect();
+        let expected: Vec<_> = expected.into_iter().map(|(number, start, end)| (format!("r{number}"), start as i64 * 1000, end as i64 * 1000)).collect();
+        proptest::prop_assert_eq!(rows, expected);
+    }
 }

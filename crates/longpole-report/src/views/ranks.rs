@@ -314,6 +314,9 @@ fn straggler(late: &Straggler, trace: &Trace) -> Vec<Block> {
 /// What the numbers do not say.
 fn notes(report: &RankReport, trace: &Trace) -> Vec<String> {
     let mut notes = Vec::new();
+    if trace.activities.is_empty() {
+        notes.push(trace.recorder.advice().no_device.to_owned());
+    }
     if report.includes_waiting {
         notes.push(
             "only one rank: the time of its collectives includes waiting for the others, which cannot be told apart; give the files of all ranks"

@@ -18,7 +18,7 @@ fn unknown(reason: UnknownWork) -> &'static str {
         UnknownWork::NoFormula => "no formula for it",
         UnknownWork::NoShapes => "shapes not recorded",
         UnknownWork::UnreadableShapes => "shapes not as expected",
-        UnknownWork::UnknownType => "element type not known",
+        UnknownWork::UnknownType => "element type not recorded or not known",
         UnknownWork::MissingArgument => "an argument not recorded",
         UnknownWork::DataDependent => "depends on the data",
         UnknownWork::TooLarge => "impossibly large",

@@ -319,7 +319,8 @@ fn of_line(line: &Line, rows: &[RowCeiling], figure: impl Fn(&RowCeiling) -> Opt
 
 fn by_role(group: &StepGroup, ceilings: &GroupCeilings, peaks: bool, trace: &Trace, layout: &StepLayout) -> Table {
     const NO_PEAKS: &str = "floors: the peaks of the device are not known (--peaks FILE gives them)";
-    const NO_SHAPES: &str = "floors: no shapes recorded, or replayed from a graph (--roles-from an eager trace with shapes lends them)";
+    const NO_SHAPES: &str =
+        "floors: no shapes or no element types recorded, or replayed from a graph (--roles-from an eager trace with shapes lends them)";
     let mut columns = vec![
         Column::new("part", "part", Kind::Text).at_least(13).droppable(7),
         Column::new("role", "role", Kind::Text).at_least(18),

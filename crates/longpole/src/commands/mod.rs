@@ -15,6 +15,7 @@ mod ops;
 mod profile;
 mod ranges;
 mod ranks;
+mod record;
 mod roofline;
 mod slice;
 mod steps;
@@ -48,6 +49,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Diff(args) => diff::run(args),
         Command::Slice(args) => slice::run(args),
         Command::Ncu(args) => ncu::run(args),
+        Command::Record(args) => record::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Profile(args) => profile::run(args),
         Command::Doctor(args) => doctor::run(args),

@@ -1,14 +1,19 @@
 //! `longpole triage`, which is also `longpole FILE`
 
+use std::ffi::OsString;
+use std::path::Path;
+
+use clap::Parser as _;
 use longpole_analysis::{Triage, TriageOptions, triage};
 use longpole_report::views::DiffLayout;
 use longpole_report::{Page, blocks_markdown, blocks_text, printable, report_lines, triage_markdown, triage_text, views, wire};
 
 use super::ops::{sort_key, sort_rows};
-use crate::args::{Format, TriageArgs};
+use crate::args::{Cli, Command, Format, TriageArgs};
 use crate::exit::Failure;
 use crate::session::Session;
 use crate::sort::ops_column;
+use crate::terminal;
 
 /// Operators and ranges on the page when the user does not say.
 const HEAD: usize = 10;
@@ -69,6 +74,24 @@ pub(super) fn run(args: &TriageArgs) -> Result<(), Failure> {
         _ => session.print(&(triage_text(&header, &result, trace, &page, &session.options) + &blocks_text(&blocks, &session.options))),
     }?;
     compared.as_ref().map_or(Ok(()), |(before, _)| session.judge(before))
+}
+
+/// The page of a recording that was just made, for standard error.
+pub(super) fn page_of_recording(path: &Path, no_redact: bool) -> Result<String, Failure> {
+    let mut line = vec![OsString::from("longpole"), "triage".into(), "--quiet".into()];
+    line.extend(no_redact.then(|| OsString::from("--no-redact")));
+    // A name that looks like a flag or like standard input is none.
+    let is_odd = path.to_string_lossy().starts_with('-');
+    line.push(if is_odd { Path::new(".").join(path).into() } else { path.into() });
+    let cli = Cli::try_parse_from(line).map_err(|error| Failure::Usage(error.to_string()))?;
+    let Command::Triage(args) = &cli.command else { return Err(Failure::Usage("no triage".to_owned())) };
+    let mut session = Session::open_with_arguments(&args.common)?;
+    session.options = terminal::error_options(&args.common);
+    let options = TriageOptions { workload: None, unprofiled_step: None, is_cut: session.is_cut(), full_names: false };
+    let mut result = triage(&session.index, &session.scope, &options);
+    let key = sort_rows(&mut result.ops, sort_key(None)?);
+    let page = Page { limit: Some(HEAD), sorted_by: Some(ops_column(key)), filter: None };
+    Ok(triage_text(&session.header(), &result, session.index.trace(), &page, &session.options))
 }
 
 /// `--filter` on every list; totals and report stay those of the scope.

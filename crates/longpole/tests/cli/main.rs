@@ -7,6 +7,7 @@ mod bench;
 mod check;
 mod chrome;
 mod contract;
+mod converted;
 mod diff;
 mod docs;
 mod doctor;
@@ -20,6 +21,7 @@ mod nvdisasm;
 mod parity;
 mod profile;
 mod readme;
+mod record;
 mod redaction;
 #[path = "../../../longpole-report/tests/report/schema.rs"]
 mod schema;

@@ -1,0 +1,204 @@
+//! What the program's processes wrote, put into one file.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use longpole_recording::{Family, Process, Recording, Refused, copy_whole_frames};
+
+use super::{Output, child};
+use crate::unfinished::Unfinished;
+
+/// How long children that outlive the program are waited for: their recorder writes its last page when they end.
+const GRACE: Duration = Duration::from_millis(1500);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// What makes a recording worth keeping.
+const WORK: [Family; 6] = [Family::Kernel, Family::Memcpy, Family::Memset, Family::PeerCopy, Family::Api, Family::Nvtx];
+/// A recording without work is small.
+const MOST_WITHOUT_WORK: u64 = 16 << 20;
+
+/// What was collected.
+#[derive(Debug, Default)]
+pub(super) struct Collected {
+    /// The recording; absent when there is nothing in it.
+    pub(super) path: Option<PathBuf>,
+    pub(super) bytes: u64,
+    /// Processes that wrote something.
+    pub(super) processes: usize,
+    /// Those that have not ended.
+    pub(super) still_running: usize,
+    /// Why a process could not be recorded, and what to do.
+    refused: Option<(String, &'static str)>,
+    /// A process that used CUDA and did nothing while it was recorded.
+    idle: Option<String>,
+}
+
+impl Collected {
+    /// Why there is no recording.
+    pub(super) fn why_nothing(&self) -> String {
+        if let Some((why, hint)) = &self.refused {
+            return format!("nothing was recorded: {why}; {hint}");
+        }
+        if let Some(who) = &self.idle {
+            return format!(
+                "nothing was recorded: {who} started CUDA and did no work on the GPU while it was recorded (see --range, --delay and --duration)"
+            );
+        }
+        "nothing was recorded: no process of the program started CUDA with the recorder in it (a program that is setuid, static, or clears its \
+         environment cannot be recorded); `longpole doctor` tells whether there is a GPU"
+            .to_owned()
+    }
+}
+
+/// A process's file.
+struct Part {
+    path: PathBuf,
+    started_at: u64,
+    pid: u32,
+    has_ended: bool,
+    has_work: bool,
+}
+
+/// Puts the recordings of a folder into one file.
+pub(super) fn collect(folder: &Path, output: &Output) -> io::Result<Collected> {
+    let files = wait_for_ends(folder)?;
+    let mut collected = Collected::default();
+    let mut parts = Vec::new();
+    for path in files {
+        let survey = copy_whole_frames(BufReader::with_capacity(1 << 20, File::open(&path)?), io::sink())?;
+        let Some(header) = survey.header else { continue };
+        let part = Part {
+            path,
+            started_at: header.started_at_ns,
+            pid: header.pid,
+            has_ended: survey.count(Family::End) > 0,
+            has_work: WORK.iter().any(|&family| survey.count(family) > 0),
+        };
+        if !part.has_work && survey.bytes < MOST_WITHOUT_WORK {
+            let bytes = fs::read(&part.path)?;
+            let (mut recordings, _) = longpole_recording::read(&bytes);
+            for recording in &mut recordings {
+                note(recording, &part, &mut collected);
+            }
+        }
+        parts.push(part);
+    }
+    parts.sort_by_key(|part| (part.started_at, part.pid));
+    collected.still_running = parts.iter().filter(|part| !part.has_ended && child::is_alive(part.pid)).count();
+    collected.processes = parts.iter().filter(|part| part.has_work).count();
+    if collected.processes == 0 {
+        return Ok(collected);
+    }
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".longpole-record-").suffix(".part");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(output.folder())?;
+    let _unfinished = Unfinished::guard(file.path());
+    let mut out = BufWriter::with_capacity(1 << 20, &mut file);
+    for part in &parts {
+        collected.bytes += copy_whole_frames(BufReader::with_capacity(1 << 20, File::open(&part.path)?), &mut out)?.bytes;
+    }
+    out.flush()?;
+    drop(out);
+    collected.path = Some(persist(file, output)?);
+    Ok(collected)
+}
+
+/// Gives the file its name, which nobody else has.
+fn persist(mut file: tempfile::NamedTempFile, output: &Output) -> io::Result<PathBuf> {
+    let (folder, stem) = match output {
+        Output::Named(path) => {
+            file.persist_noclobber(path).map_err(|error| error.error)?;
+            return Ok(path.clone());
+        }
+        Output::New { folder, stem } => (folder, stem),
+    };
+    let mut number = 1;
+    loop {
+        let suffix = if number == 1 { String::new() } else { format!("-{number}") };
+        let name = format!("{stem}{suffix}.longpole");
+        let path = if folder == Path::new(".") { PathBuf::from(name) } else { folder.join(name) };
+        match file.persist_noclobber(&path) {
+            Ok(_) => return Ok(path),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists && number < 1000 => {
+                file = error.file;
+                number += 1;
+            }
+            Err(error) => return Err(error.error),
+        }
+    }
+}
+
+/// The files of the folder, when every process that can has written its end, or time is up.
+fn wait_for_ends(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let began = Instant::now();
+    loop {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.extension().is_some_and(|ending| ending == "lprec") {
+                files.push(path);
+            }
+        }
+        files.sort();
+        let runs = |path: &PathBuf| {
+            let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+            let digits: String = name.chars().take_while(char::is_ascii_digit).collect();
+            digits.parse().is_ok_and(child::is_alive)
+        };
+        if began.elapsed() > GRACE || !files.iter().any(runs) {
+            return Ok(files);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Notes why a process has nothing.
+fn note(recording: &mut Recording<'_>, part: &Part, collected: &mut Collected) {
+    let executable =
+        recording.records::<Process>().first().and_then(|process| recording.strings.text(process.executable)).map(String::from);
+    let who = executable.map_or_else(|| format!("process {}", part.pid), |name| format!("process {} ({name})", part.pid));
+    if let Some(refused) = recording.records::<Refused>().first().copied() {
+        let (why, hint) = longpole_ingest::explain_refusal(refused.reason);
+        let detail = recording.strings.text(refused.detail).map_or_else(String::new, |detail| format!(" ({detail})"));
+        collected.refused.get_or_insert((format!("{why}{detail}"), hint));
+    } else {
+        collected.idle.get_or_insert(who);
+    }
+}
+
+/// The local time for a file's name, as `20260131-235959`.
+pub(super) fn now() -> String {
+    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let [year, month, day, hour, minute, second] = civil(seconds);
+    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
+}
+
+/// Year, month, day, hour, minute and second of a moment, by the clock on the wall.
+#[cfg(unix)]
+fn civil(seconds: u64) -> [i64; 6] {
+    let time = seconds.cast_signed() as libc::time_t;
+    // SAFETY: the struct is plain data that may be zero, and both pointers are valid for the call.
+    let local = unsafe {
+        let mut local: libc::tm = std::mem::zeroed();
+        libc::localtime_r(&raw const time, &raw mut local);
+        local
+    };
+    [
+        i64::from(local.tm_year) + 1900,
+        i64::from(local.tm_mon) + 1,
+        i64::from(local.tm_mday),
+        i64::from(local.tm_hour),
+        i64::from(local.tm_min),
+        i64::from(local.tm_sec),
+    ]
+}
+
+/// The seconds since 1970 are as good a name where there is no such function.
+#[cfg(not(unix))]
+fn civil(seconds: u64) -> [i64; 6] {
+    [0, 0, 0, 0, 0, seconds.cast_signed()]
+}

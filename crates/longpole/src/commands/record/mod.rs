@@ -1,0 +1,164 @@
+//! `longpole record`: runs a program with the recorder injected, puts what its processes wrote into one file, and says where to look first.
+//!
+//! The program keeps its standard streams, its signals and its exit status; what we have to say goes to standard error. If anything of ours
+//! fails after the program was started, the program's status is still the one that is returned.
+
+mod child;
+mod collect;
+mod recorder;
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use longpole_report::{bytes, printable};
+
+use super::triage;
+use crate::args::RecordArgs;
+use crate::exit::{Failure, complain};
+use child::Ended;
+use collect::Collected;
+
+/// Status of shells for a program that is not there, and for one that cannot be run.
+const NOT_FOUND: i32 = 127;
+const NOT_RUN: i32 = 126;
+
+pub(super) fn run(args: &RecordArgs) -> Result<(), Failure> {
+    let program = args.command.first().ok_or_else(|| Failure::Usage("there is no program to record".to_owned()))?;
+    let recorder = recorder::find(args.recorder.as_deref())?;
+    recorder::refuse_others(&recorder)?;
+    let output = Output::choose(args.output.as_deref(), program)?;
+    let folder = tempfile::Builder::new()
+        .prefix(".longpole-record-")
+        .tempdir_in(output.folder())
+        .map_err(|error| Failure::Usage(format!("cannot record into `{}`: {error}", output.folder().display())))?;
+    let mut command = std::process::Command::new(program);
+    command.args(args.command.iter().skip(1));
+    set_up(&mut command, args, &recorder, folder.path());
+    let ended = match child::run(&mut command) {
+        Ok(ended) => ended,
+        Err(error) => return Err(not_started(program, &error)),
+    };
+    let collected = collect::collect(folder.path(), &output);
+    let message = report(args, ended, collected, folder);
+    Err(Failure::Program(ended.status(), message))
+}
+
+/// Says what came of it; a message is what went wrong.
+fn report(args: &RecordArgs, ended: Ended, collected: std::io::Result<Collected>, folder: tempfile::TempDir) -> Option<String> {
+    let note = |text: &str| {
+        if !args.quiet {
+            complain(&printable(text));
+        }
+    };
+    if let Some(signal) = ended.signal() {
+        note(&format!("the program was killed by signal {signal} ({}); what it recorded until then follows", child::signal_name(signal)));
+    }
+    let collected = match collected {
+        Ok(collected) => collected,
+        // What was recorded is not thrown away for want of room or permission.
+        Err(error) => {
+            let kept = folder.keep();
+            return Some(format!("the recording could not be written ({error}); its parts are in `{}`", kept.display()));
+        }
+    };
+    let Some(path) = &collected.path else {
+        return Some(collected.why_nothing());
+    };
+    if collected.still_running > 0 {
+        let (processes, run) =
+            if collected.still_running == 1 { ("1 process", "runs") } else { (&*format!("{} processes", collected.still_running), "run") };
+        note(&format!("{processes} of the program still {run}: what they do from now on is not recorded"));
+    }
+    let shown = path.display().to_string();
+    if args.quiet {
+        return None;
+    }
+    match triage::page_of_recording(path, args.no_redact) {
+        Ok(page) => complain(page.trim_end()),
+        Err(failure) => return Some(format!("`{shown}` was written, and cannot be read: {}", failure.message().unwrap_or_default())),
+    }
+    let processes = if collected.processes == 1 { String::new() } else { format!(" of {} processes", collected.processes) };
+    let size = bytes(i64::try_from(collected.bytes).unwrap_or(i64::MAX));
+    complain("");
+    note(&format!("recorded {shown} ({size}{processes}); next: longpole steps {shown}, longpole idle {shown}"));
+    None
+}
+
+/// Environment of the program.
+fn set_up(command: &mut std::process::Command, args: &RecordArgs, recorder: &Path, folder: &Path) {
+    for variable in recorder::INJECTIONS {
+        command.env(variable, recorder);
+    }
+    command.env("LONGPOLE_RECORD_DIR", folder).env("LONGPOLE_RECORD_API", args.api.word());
+    let settings = [
+        ("LONGPOLE_RECORD_RANGE", args.range.clone()),
+        ("LONGPOLE_RECORD_DELAY_MS", args.delay.map(|delay| delay.as_millis().to_string())),
+        ("LONGPOLE_RECORD_DURATION_MS", args.duration.map(|duration| duration.as_millis().to_string())),
+        ("LONGPOLE_RECORD_COMMAND_LINE", args.command_line.then(|| "1".to_owned())),
+    ];
+    for (variable, value) in settings {
+        match value {
+            Some(value) => command.env(variable, value),
+            // What an outer recording was asked for is not for this one.
+            None => command.env_remove(variable),
+        };
+    }
+    if std::env::var_os("KINETO_USE_DAEMON").is_some() && !args.quiet {
+        complain("KINETO_USE_DAEMON is set: PyTorch may take CUPTI for itself before the recorder can; unset it if nothing is recorded");
+    }
+}
+
+fn not_started(program: &OsStr, error: &std::io::Error) -> Failure {
+    let shown = program.to_string_lossy();
+    if error.kind() == std::io::ErrorKind::NotFound {
+        let message = format!("there is no program `{shown}` (on the PATH, or as a path); nothing was run");
+        return Failure::Program(NOT_FOUND, Some(message));
+    }
+    Failure::Program(NOT_RUN, Some(format!("`{shown}` cannot be run: {error}")))
+}
+
+/// Where the recording goes.
+#[derive(Debug)]
+pub(super) enum Output {
+    /// This file, which was not there before the run.
+    Named(PathBuf),
+    /// A new file in this folder, with a name that begins so.
+    New { folder: PathBuf, stem: String },
+}
+
+impl Output {
+    /// Before the program runs, so that an hour's recording does not fail for its name.
+    fn choose(given: Option<&Path>, program: &OsStr) -> Result<Self, Failure> {
+        let Some(path) = given else {
+            let base = Path::new(program).file_name().unwrap_or(program).to_string_lossy();
+            let letters = base.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' });
+            let base: String = letters.take(64).collect();
+            return Ok(Self::New {
+                folder: PathBuf::from("."),
+                stem: format!("{}-{}", base.trim_start_matches(['.', '-']), collect::now()),
+            });
+        };
+        let shown = path.display();
+        if path.file_name().is_none() || path == Path::new("-") {
+            return Err(Failure::Usage(
+                "-o needs the name of a file: a recording does not go to standard output, which is the program's".to_owned(),
+            ));
+        }
+        if path.symlink_metadata().is_ok() {
+            return Err(Failure::Usage(format!("`{shown}` is there already, and recordings are not overwritten; choose another name")));
+        }
+        let this = Self::Named(path.to_owned());
+        if !this.folder().is_dir() {
+            return Err(Failure::Usage(format!("cannot write `{shown}`: there is no folder `{}`", this.folder().display())));
+        }
+        Ok(this)
+    }
+
+    /// Its folder.
+    fn folder(&self) -> &Path {
+        match self {
+            Self::Named(path) => path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new(".")),
+            Self::New { folder, .. } => folder,
+        }
+    }
+}
