@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU64;
 use longpole_trace::{Recorder, TraceBuilder};
 
 use crate::kineto::{self, Counting, Dialect, FileFacts, FileSource, StreamSource};
+use crate::neighbours::is_utf16;
 use crate::{nsys, recording, totals};
 
 /// What a format's reader is given.
@@ -222,7 +223,7 @@ const READ_BY_THEIR_OWN_COMMAND: [FormatFacts; 1] = [FormatFacts {
 /// A JSON document begins with a bracket, after white space and perhaps a byte order mark.
 fn looks_like_json(head: &[u8]) -> bool {
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    head.trim_ascii_start().first().is_none_or(|byte| matches!(byte, b'{' | b'['))
+    head.trim_ascii_start().first().is_none_or(|byte| matches!(byte, b'{' | b'[')) && !is_utf16(head)
 }
 
 macro_rules! reads_dialect {

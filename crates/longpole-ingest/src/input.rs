@@ -519,8 +519,9 @@ fn peek<'r>(mut input: Box<dyn Read + 'r>) -> (Vec<u8>, Box<dyn Read + 'r>) {
     (head, Box::new(whole))
 }
 
-/// White space before a document is passed over this far: the rest of what stands there is judged as if it began with it.
-const MOST_BLANKS: u64 = 64 << 20;
+/// White space before a document is passed over this far. It is less than a segment of the event reader, which wants the document's first
+/// bracket in the first one.
+const MOST_BLANKS: u64 = 256 * 1024;
 
 /// Whether white space stands before the rest.
 fn begins_blank(head: &[u8]) -> bool {
@@ -599,7 +600,9 @@ fn describe_facts(facts: &FileFacts, head: &[u8], recorder: Recorder) -> (String
     if let Some((what, hint)) = json_neighbour(facts) {
         return (what.to_owned(), hint);
     }
-    let found = if facts.bytes == 0 || head.trim_ascii().is_empty() {
+    let found = if facts.bytes > MOST_BLANKS && head.trim_ascii().is_empty() {
+        format!("nothing but white space in its first {} KiB", MOST_BLANKS / 1024)
+    } else if facts.bytes == 0 || head.trim_ascii().is_empty() {
         "an empty file".to_owned()
     } else if let Some(unset) = facts.problems.get(ProblemCode::UnsetTime) {
         format!("{} events that all start at the same time, as if it had never been set", unset.count)
@@ -618,14 +621,11 @@ fn describe_facts(facts: &FileFacts, head: &[u8], recorder: Recorder) -> (String
         format!("JSON with the keys {} and no `traceEvents`", keys.join(", "))
     };
     match recorder {
-        Recorder::Xla => (
-            format!("a trace of JAX (XLA) with {found}"),
-            "run the work inside `with jax.profiler.trace(\"folder\"):`, and wait for it there",
-        ),
-        Recorder::OnnxRuntime => (format!("a profile of ONNX Runtime with {found}"), "run the model before `end_profiling()`"),
-        Recorder::Unknown => {
-            (format!("a Chrome trace with {found}"), "let its program write ranges (complete events, or begin and end pairs)")
+        Recorder::Xla => {
+            (format!("a trace of JAX (XLA): {found}"), "run the work inside `with jax.profiler.trace(\"folder\"):`, and wait for it there")
         }
+        Recorder::OnnxRuntime => (format!("a profile of ONNX Runtime: {found}"), "run the model before `end_profiling()`"),
+        Recorder::Unknown => (format!("a Chrome trace: {found}"), "let its program write ranges (complete events, or begin and end pairs)"),
         _ => (found, HINT),
     }
 }

@@ -64,7 +64,7 @@ pub(crate) fn has_report_name(label: &str) -> bool {
 }
 
 /// JSON in two bytes a character, of either order, with or without its mark.
-fn is_utf16(head: &[u8]) -> bool {
+pub(crate) fn is_utf16(head: &[u8]) -> bool {
     let (first, second) = match head {
         [0xff, 0xfe, first, second, ..] => (*second, *first),
         [0xfe, 0xff, first, second, ..] => (*first, *second),

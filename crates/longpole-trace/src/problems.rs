@@ -97,9 +97,9 @@ problem_codes! {
         "use --rank to look at one of them";
     /// A duration below zero was read as zero.
     NegativeDuration, "negative_duration", Notice, "negative durations were read as zero", "rounding in the exporter is the usual cause";
-    /// An event that ends well before it starts has no length.
-    EndBeforeStart, "end_before_start", DataLoss, "events that end more than a microsecond before they start have no length: it was read as zero",
-        "their time is missing from the totals: record again, or read these as lower bounds";
+    /// An event that ends before it starts, by more than rounding explains, has lost its length.
+    EndBeforeStart, "end_before_start", DataLoss, "events end before they start, by more than rounding explains: how long they took is lost",
+        "record again, or read the totals as lower bounds";
     /// Two events of one thread overlap without nesting.
     PartialOverlap, "partial_overlap", Notice, "host events overlap without nesting; they were kept as siblings",
         "time stamps rounded to whole microseconds are the usual cause";

@@ -323,6 +323,28 @@ fn numbers_of_other_ranks_do_not_match_and_sparse_ones_do() {
 }
 
 #[test]
+fn launches_of_xla_are_known_by_their_number_where_all_device_work_is_missing() {
+    let sketch = |with_work: bool| {
+        let mut sketch = Sketch::new();
+        sketch.api("fusion", 10, 12, 1).api("dot", 12, 14, 2).api("cuStreamSynchronize", 14, 20, 3).api("MemcpyH2D", 20, 22, 4);
+        if with_work {
+            sketch.kernel(13, 19, 2);
+        }
+        sketch.finish()
+    };
+    let counts = |recorder, with_work| {
+        let mut trace = sketch(with_work);
+        trace.recorder = recorder;
+        let counts = TraceIndex::new(&trace).links().counts();
+        (counts.launches, counts.launches_without_activity)
+    };
+    assert_eq!(counts(longpole_trace::Recorder::Xla, false), (3, 3));
+    assert_eq!(counts(longpole_trace::Recorder::Torch, false), (1, 1));
+    // Where some of it is there, calls of the same names are launches, as ever.
+    assert_eq!(counts(longpole_trace::Recorder::Xla, true), (2, 1));
+}
+
+#[test]
 fn missing_activities_and_skewed_clocks_are_counted() {
     let mut sketch = Sketch::new();
     sketch.api("cudaLaunchKernel", 10, 12, 1).api("cuNewWayToStart", 12, 14, 2).api("cuNewWayToStart", 14, 16, 3);

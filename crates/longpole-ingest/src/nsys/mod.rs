@@ -81,6 +81,10 @@ pub(crate) fn read_stream(
     copy.flush()?;
     let mut documents = read(copy.path(), reading, builder, rank, &|_| ())?;
     if let (Some(cause), Some(facts)) = (cut, documents.first_mut()) {
+        if let Some((found, hint)) = &mut facts.unusable {
+            *found = format!("{found}, out of a compressed stream that is cut or damaged ({cause})");
+            *hint = "copy the file again, or export it again";
+        }
         facts.problems.add(ProblemCode::DamagedCompression, None, || Some(cause));
     }
     Ok(documents)

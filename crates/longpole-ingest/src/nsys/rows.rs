@@ -8,7 +8,7 @@ use longpole_trace::{ActivityKind, Detail, GraphNode, LaunchConfig, MemcpyKind, 
 
 use super::nvtx::{self, Kind};
 use super::scan::Values;
-use crate::days::{DAY, Days, below_zero};
+use crate::days::{DAY, Days};
 
 /// Times past this cannot be right: they would not fit when another recording's base is added.
 pub(super) const LATEST: i64 = 1 << 62;
@@ -413,11 +413,11 @@ fn time(values: &mut Values<'_, '_>, column: usize) -> Option<Ns> {
     Some(Ns(value))
 }
 
-/// The length of an event, if it can be right.
+/// The length of an event, if it can be right. Times are whole nanoseconds as they were measured, so rounding puts no end before a start.
 #[inline]
 pub(super) fn length(start: Ns, end: Ns, problems: &mut Problems) -> Option<Ns> {
     if end < start {
-        problems.add(below_zero(end - start), None, || None);
+        problems.add(ProblemCode::EndBeforeStart, None, || None);
         return Some(Ns::ZERO);
     }
     if end - start > DAY {

@@ -6,5 +6,6 @@ mod damage;
 mod generic;
 mod jax;
 mod onnx;
+mod refusals;
 mod sums;
 mod support;

@@ -94,12 +94,13 @@ fn times_that_are_no_numbers_are_missing_and_negative_durations_are_zero() {
         event("cpu_op", "good", "1", "2", ""),
         event("cpu_op", "nan", "NaN", "2", ""),
         event("cpu_op", "quoted", "\"5\"", "2", ""),
-        event("cpu_op", "negative", "9", "-3", ""),
+        event("cpu_op", "negative", "9", "-1", ""),
+        event("cpu_op", "backwards", "9", "-3", ""),
         r#"{"ph": "X", "cat": "cpu_op", "name": "no time", "pid": 1, "tid": 1}"#.to_owned(),
     ];
     let (names, counts) = names(&document(&events));
-    assert_eq!(names, ["good", "quoted", "negative"]);
-    assert_eq!(counts, [("missing_time", 2), ("negative_duration", 1), ("not_a_number", 1)]);
+    assert_eq!(names, ["good", "quoted", "negative", "backwards"]);
+    assert_eq!(counts, [("missing_time", 2), ("negative_duration", 1), ("end_before_start", 1), ("not_a_number", 1)]);
 }
 
 #[test]

@@ -113,7 +113,7 @@ fn values_of_the_wrong_type_are_missing_and_counted() {
         ("missing_time", 2),
         ("stray_time", 1),
         ("implausible_duration", 1),
-        ("negative_duration", 1),
+        ("end_before_start", 1),
         ("number_too_large", 2),
         ("unexpected_value", 2),
         ("no_operators", 1),
@@ -143,4 +143,28 @@ fn streams_are_read_like_files() {
 fn reports_need_nsys() {
     let error = import_bytes(b"NVIDIA Tegra Profiler report and more bytes", 1).unwrap_err().to_string();
     assert!(error.contains("run `nsys export --type sqlite --output REPORT.sqlite REPORT.nsys-rep`"), "{error}");
+}
+
+#[test]
+fn an_export_whose_times_are_all_wrong_says_so() {
+    let own = thread(40, 41);
+    let file = made(NEW, |export| {
+        decode(export, own, 0, 1_000, 1);
+        for table in ["CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"] {
+            export.connection.execute_batch(&format!("UPDATE {table} SET start = NULL")).unwrap();
+        }
+    });
+    let error = try_read(&file.path, 2).unwrap_err().to_string();
+    assert!(error.contains("events were all set aside: their times are missing"), "{error}");
+}
+
+#[test]
+fn a_cut_stream_is_named_where_nothing_of_it_can_be_read() {
+    let file = made(NEW, large);
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut encoder, &fs::read(&file.path).unwrap()).unwrap();
+    let packed = encoder.finish().unwrap();
+    let told = (1..8).filter_map(|eighth| import_bytes(&packed[..packed.len() * eighth / 8], 2).err());
+    let told: Vec<String> = told.map(|error| error.to_string()).collect();
+    assert!(!told.is_empty() && told.iter().all(|error| error.contains("compressed stream that is cut")), "{told:?}");
 }

@@ -117,8 +117,10 @@ fn each_trouble_is_counted_and_said() {
     assert_noted(overlap, "stream_overlap", (1, Some(10_000)), "good", "(once, largest overlap 10.0 us), e.g. gemm");
     let impossible = |events: &mut Events| events.kernel(50, 60, 9_000);
     assert_noted(impossible, "impossible_duration", (1, Some(8_940_000)), "noted", "(once, largest overrun 8.940 ms), e.g. gemm");
-    let clamped = |events: &mut Events| events.event("cpu_op", "aten::add", (9, 9), (30, -3), None);
+    let clamped = |events: &mut Events| events.event("cpu_op", "aten::add", (9, 9), (30, -1), None);
     assert_noted(clamped, "negative_duration", (1, None), "noted", "negative durations were read as zero (once), e.g. aten::add");
+    let backwards = |events: &mut Events| events.event("cpu_op", "aten::add", (9, 9), (30, -3), None);
+    assert_noted(backwards, "end_before_start", (1, None), "partial", "how long they took is lost (once), e.g. aten::add");
     let overhead = |events: &mut Events| events.event("overhead", "Buffer Flush", (-1, 0), (5_000, 2_000), None);
     assert_noted(
         overhead,
