@@ -199,9 +199,9 @@ impl<'p> Importer<'p> {
                     self.done_before += len;
                     return result;
                 }
-                let after_blanks = begins_blank(&head).then(|| Blanks::pass(head.clone(), &mut file).head);
+                let after_blanks = begins_blank(&head).then(|| Blanks::pass(head.clone(), &mut file));
                 let source = Source::File(FileSource::new(file, len), path);
-                let result = self.recording(source, after_blanks.as_ref().unwrap_or(&head), label);
+                let result = self.recording(source, after_blanks.as_ref().map_or(&head[..], |blanks| blanks.judged(&head)), label);
                 self.done_before += len;
                 return result;
             }
@@ -510,10 +510,11 @@ fn peek<'r>(mut input: Box<dyn Read + 'r>) -> (Vec<u8>, Box<dyn Read + 'r>) {
     let mut head = Vec::new();
     let error = (&mut input).take(HEAD).read_to_end(&mut head).err();
     if error.is_none() && begins_blank(&head) {
-        let blanks = Blanks::pass(head, &mut input);
+        let blanks = Blanks::pass(head.clone(), &mut input);
+        let judged = blanks.judged(&head).to_vec();
         let before = io::Cursor::new(blanks.mark).chain(io::repeat(b' ').take(blanks.count));
-        let whole = before.chain(io::Cursor::new(blanks.head.clone())).chain(Failed(blanks.error)).chain(input);
-        return (blanks.head, Box::new(whole));
+        let whole = before.chain(io::Cursor::new(blanks.head)).chain(Failed(blanks.error)).chain(input);
+        return (judged, Box::new(whole));
     }
     let whole = io::Cursor::new(head.clone()).chain(Failed(error)).chain(input);
     (head, Box::new(whole))
@@ -544,6 +545,12 @@ struct Blanks {
 }
 
 impl Blanks {
+    /// What to judge an input by that begins with `first`: what stands behind the white space, if that is JSON. A line feed is also how
+    /// some binary files begin.
+    fn judged<'h>(&'h self, first: &'h [u8]) -> &'h [u8] {
+        if matches!(self.head.first(), None | Some(b'{' | b'[')) { &self.head } else { first }
+    }
+
     /// Reads on in `input` from behind the bytes `head`.
     fn pass(mut head: Vec<u8>, input: &mut dyn Read) -> Self {
         let mark = if head.starts_with(BOM) { BOM } else { &[] };

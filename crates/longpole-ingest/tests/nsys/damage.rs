@@ -150,9 +150,10 @@ fn an_export_whose_times_are_all_wrong_says_so() {
     let own = thread(40, 41);
     let file = made(NEW, |export| {
         decode(export, own, 0, 1_000, 1);
-        for table in ["CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS"] {
-            export.connection.execute_batch(&format!("UPDATE {table} SET start = NULL")).unwrap();
+        for kind in ["KERNEL", "MEMCPY", "MEMSET", "RUNTIME"] {
+            export.connection.execute_batch(&format!("UPDATE CUPTI_ACTIVITY_KIND_{kind} SET start = NULL")).unwrap();
         }
+        export.connection.execute_batch("UPDATE NVTX_EVENTS SET start = NULL").unwrap();
     });
     let error = try_read(&file.path, 2).unwrap_err().to_string();
     assert!(error.contains("events were all set aside: their times are missing"), "{error}");
