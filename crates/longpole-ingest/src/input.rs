@@ -632,7 +632,7 @@ fn describe_facts(facts: &FileFacts, head: &[u8], recorder: Recorder) -> (String
             (format!("a trace of JAX (XLA): {found}"), "run the work inside `with jax.profiler.trace(\"folder\"):`, and wait for it there")
         }
         Recorder::OnnxRuntime => (format!("a profile of ONNX Runtime: {found}"), "run the model before `end_profiling()`"),
-        Recorder::Unknown => (format!("a Chrome trace: {found}"), "let its program write ranges (complete events, or begin and end pairs)"),
+        Recorder::Unknown => (found, "let its program write ranges (complete events, or begin and end pairs)"),
         _ => (found, HINT),
     }
 }
