@@ -6,12 +6,10 @@ use longpole_analysis::SumsTriage;
 use longpole_trace::{Ns, Trace};
 
 use crate::header::{Header, markdown_header, text_header};
-use crate::markdown_table::markdown;
 use crate::names::{markdown_text, printable};
-use crate::suspects::hanging;
-use crate::table::{NOTHING_MATCHES, Table};
-use crate::text_table::{TextOptions, text};
-use crate::triage_page::{Page, lines_of, report, wrapped_report};
+use crate::table::Table;
+use crate::text_table::TextOptions;
+use crate::triage_page::{Page, end_markdown, end_text, lines_of, report, shown_report};
 use crate::trust::Trust;
 use crate::units::{plural, time};
 use crate::views::{self, RangeLayout, device_label};
@@ -70,24 +68,8 @@ pub fn sums_text(
     for (label, value) in totals(result, trace) {
         let _ = writeln!(out, "  {label}  {}", printable(&value));
     }
-    let tables = tables(result, trace, page, full_names);
-    if let Some(note) = filter_note(page) {
-        out.push('\n');
-        hanging(&mut out, "Note: ", &note, options);
-        if tables.is_empty() {
-            let _ = writeln!(out, "{NOTHING_MATCHES}");
-        }
-    }
-    for (title, table) in tables {
-        let _ = writeln!(out, "\n{}", style.bold(title));
-        out.push_str(&text(&table, options));
-    }
-    out.push('\n');
-    if options.wrap {
-        out.push_str(&wrapped_report(&result.report, header.trust, options));
-    } else {
-        out.push_str(&lines_of(&result.report, header.trust, options));
-    }
+    end_text(&mut out, filter_note(page), tables(result, trace, page, full_names), options);
+    out.push_str(&shown_report(&result.report, header.trust, options));
     out
 }
 
@@ -107,11 +89,6 @@ pub fn sums_markdown(header: &Header<'_>, result: &SumsTriage, trace: &Trace, pa
     for (label, value) in totals(result, trace) {
         let _ = writeln!(out, "- **{}:** {}", markdown_text(label.trim_start()), markdown_text(&value));
     }
-    if let Some(note) = filter_note(page) {
-        let _ = writeln!(out, "\n**Note:** {}", markdown_text(&note));
-    }
-    for (title, table) in tables(result, trace, page, full_names) {
-        let _ = writeln!(out, "\n### {title}\n\n{}", markdown(&table).trim_end());
-    }
+    end_markdown(&mut out, filter_note(page), tables(result, trace, page, full_names));
     out
 }

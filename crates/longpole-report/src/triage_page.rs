@@ -194,25 +194,43 @@ pub fn triage_text(header: &Header<'_>, triage: &Triage, trace: &Trace, page: &P
     out.push_str(&suspects_text(&triage.smells, options));
     out.push_str(&host_clock_text(triage, options));
     out.push_str(&questions_text(&triage.questions, options));
-    let tables = tables(triage, trace.recorder, page);
-    if let Some(note) = page.filter_note() {
+    end_text(&mut out, page.filter_note(), tables(triage, trace.recorder, page), options);
+    out.push_str(&shown_report(&triage.report, header.trust, options));
+    out
+}
+
+/// The tables of a page, behind the note on what was filtered.
+pub(crate) fn end_text(out: &mut String, note: Option<String>, tables: Vec<(&'static str, Table)>, options: &TextOptions) {
+    if let Some(note) = note {
         out.push('\n');
-        hanging(&mut out, "Note: ", &note, options);
+        hanging(out, "Note: ", &note, options);
         if tables.is_empty() {
             let _ = writeln!(out, "{NOTHING_MATCHES}");
         }
     }
     for (title, table) in tables {
-        let _ = writeln!(out, "\n{}", style.bold(title));
+        let _ = writeln!(out, "\n{}", options.style().bold(title));
         out.push_str(&text(&table, options));
     }
     out.push('\n');
-    if options.wrap {
-        out.push_str(&wrapped_report(&triage.report, header.trust, options));
-    } else {
-        out.push_str(&report_lines(triage, header.trust, options));
+}
+
+/// The report, wrapped where lines are.
+pub(crate) fn shown_report(report: &Report, trust: &Trust, options: &TextOptions) -> String {
+    if options.wrap { wrapped_report(report, trust, options) } else { lines_of(report, trust, options) }
+}
+
+/// The same in Markdown.
+pub(crate) fn end_markdown(out: &mut String, note: Option<String>, tables: Vec<(&'static str, Table)>) {
+    if let Some(note) = note {
+        let _ = writeln!(out, "\n**Note:** {}", markdown_text(&note));
+        if tables.is_empty() {
+            let _ = writeln!(out, "\n_{NOTHING_MATCHES}_");
+        }
     }
-    out
+    for (title, table) in tables {
+        let _ = writeln!(out, "\n### {title}\n\n{}", markdown(&table).trim_end());
+    }
 }
 
 /// The page as Markdown.
@@ -227,15 +245,6 @@ pub fn triage_markdown(header: &Header<'_>, triage: &Triage, trace: &Trace, page
         let _ = writeln!(out, "| {} | {value} | {aside} |", label.trim_start());
     }
     out.push_str(&suspects_markdown(triage));
-    let tables = tables(triage, trace.recorder, page);
-    if let Some(note) = page.filter_note() {
-        let _ = writeln!(out, "\n**Note:** {}", markdown_text(&note));
-        if tables.is_empty() {
-            let _ = writeln!(out, "\n_{NOTHING_MATCHES}_");
-        }
-    }
-    for (title, table) in tables {
-        let _ = writeln!(out, "\n### {title}\n\n{}", markdown(&table).trim_end());
-    }
+    end_markdown(&mut out, page.filter_note(), tables(triage, trace.recorder, page));
     out
 }

@@ -1,10 +1,11 @@
 //! Documents of sources that hold sums alone: those of `kernels`, `families`, `ranges` and `triage`, with null for what sums cannot say.
 
-use longpole_analysis::{FamilySum, HardwareDevice, KernelSum, ScopeSum, ScopeSums, SumOwner, SumsTriage, WorkSum};
+use longpole_analysis::{FamilySum, KernelSum, ScopeSum, ScopeSums, SumOwner, SumsTriage, WorkSum};
 use longpole_trace::{AggregateKind, DeviceId, Ns, Trace};
 use serde::{Serialize, Serializer};
 
 use super::smells::{QuestionOut, question};
+use super::triage::{HardwareOut, ReportOut, hardware, report};
 use super::{DeviceOut, device, ns};
 use crate::header::Header;
 
@@ -166,24 +167,6 @@ pub fn scope_sums<'a>(header: &Header<'a>, scopes: &'a ScopeSums, trace: &'a Tra
     super::document("longpole.ranges/1", header, RangesBody { ranges: Ranges { scopes, trace } })
 }
 
-#[derive(Serialize)]
-struct HardwareOut<'a> {
-    devices: Vec<HardwareDeviceOut<'a>>,
-    driver: Option<&'a str>,
-    cuda: Option<&'a str>,
-}
-
-#[derive(Serialize)]
-struct HardwareDeviceOut<'a> {
-    id: i64,
-    rank: u32,
-    name: Option<&'a str>,
-    sm_count: Option<u32>,
-    memory_bytes: Option<u64>,
-    peak_dram_bytes_per_s: Option<u64>,
-    active: bool,
-}
-
 /// Every total that needs a timeline is absent.
 #[derive(Serialize)]
 struct TotalsOut {
@@ -213,16 +196,6 @@ struct DeviceSumOut {
     device: DeviceOut,
     cuda_ns: Option<i64>,
     calls: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct ReportOut<'a> {
-    workload: &'a str,
-    hardware: &'a str,
-    top_cuda_time: &'a str,
-    top_host_cost: &'a str,
-    next_experiment: &'a str,
-    next_experiment_code: &'static str,
 }
 
 #[derive(Serialize)]
@@ -270,22 +243,8 @@ fn totals(result: &SumsTriage, trace: &Trace) -> TotalsOut {
 
 /// The document of `longpole triage`.
 pub fn sums_triage<'a>(header: &Header<'a>, result: &'a SumsTriage, trace: &'a Trace) -> impl Serialize + use<'a> {
-    let peak = |device: &HardwareDevice| {
-        let described = trace.devices.iter().find(|known| known.ordinal == device.id);
-        described.and_then(|known| known.properties.peak_memory_bytes_per_s)
-    };
-    let devices = result.hardware.devices.iter().map(|device| HardwareDeviceOut {
-        id: device.id,
-        rank: device.rank,
-        name: device.name.as_deref(),
-        sm_count: device.sm_count,
-        memory_bytes: device.memory_bytes,
-        peak_dram_bytes_per_s: peak(device),
-        active: device.active,
-    });
-    let report = &result.report;
     let body = Triage {
-        hardware: HardwareOut { devices: devices.collect(), driver: None, cuda: None },
+        hardware: hardware(&result.hardware, trace),
         totals: totals(result, trace),
         ops: [],
         families: result.families.iter().map(family).collect(),
@@ -294,14 +253,7 @@ pub fn sums_triage<'a>(header: &Header<'a>, result: &'a SumsTriage, trace: &'a T
         smells: [],
         questions: result.questions.iter().map(question).collect(),
         host_clock: None,
-        report: ReportOut {
-            workload: &report.workload,
-            hardware: &report.hardware,
-            top_cuda_time: &report.top_cuda_time,
-            top_host_cost: &report.top_host_cost,
-            next_experiment: &report.next_experiment.text,
-            next_experiment_code: report.next_experiment.code,
-        },
+        report: report(&result.report),
     };
     super::document("longpole.triage/1", header, body)
 }

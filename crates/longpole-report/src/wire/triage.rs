@@ -1,6 +1,6 @@
 //! `longpole.triage/1`
 
-use longpole_analysis::{DeviceTotals, Diff, HardwareDevice, HostClock, Totals, Triage};
+use longpole_analysis::{DeviceTotals, Diff, Hardware, HardwareDevice, HostClock, Report, Totals, Triage};
 use longpole_trace::Trace;
 use serde::Serialize;
 
@@ -12,8 +12,9 @@ use super::ranges::{Range, range};
 use super::smells::{QuestionOut, SmellOut, question, smell};
 use crate::header::Header;
 
+/// What was measured on, of a source with or without a timeline.
 #[derive(Serialize)]
-struct HardwareOut<'a> {
+pub(super) struct HardwareOut<'a> {
     devices: Vec<DeviceOut<'a>>,
     driver: Option<&'a str>,
     cuda: Option<&'a str>,
@@ -26,7 +27,7 @@ struct DeviceOut<'a> {
     name: Option<&'a str>,
     sm_count: Option<u32>,
     memory_bytes: Option<u64>,
-    /// Traces do not say; other sources do.
+    /// Few sources say.
     peak_dram_bytes_per_s: Option<u64>,
     active: bool,
 }
@@ -66,8 +67,9 @@ struct DeviceTotalsOut {
     activities: u64,
 }
 
+/// The report of five lines.
 #[derive(Serialize)]
-struct ReportOut<'a> {
+pub(super) struct ReportOut<'a> {
     workload: &'a str,
     hardware: &'a str,
     top_cuda_time: &'a str,
@@ -107,15 +109,37 @@ struct Body<'a> {
     report: ReportOut<'a>,
 }
 
-fn device(device: &HardwareDevice) -> DeviceOut<'_> {
+fn device<'a>(device: &'a HardwareDevice, trace: &Trace) -> DeviceOut<'a> {
+    let is_it = |known: &&longpole_trace::Device| {
+        known.ordinal == device.id && trace.ranks.get(known.rank as usize).is_none_or(|rank| rank.rank == device.rank)
+    };
     DeviceOut {
         id: device.id,
         rank: device.rank,
         name: device.name.as_deref(),
         sm_count: device.sm_count,
         memory_bytes: device.memory_bytes,
-        peak_dram_bytes_per_s: None,
+        peak_dram_bytes_per_s: trace.devices.iter().find(is_it).and_then(|known| known.properties.peak_memory_bytes_per_s),
         active: device.active,
+    }
+}
+
+pub(super) fn hardware<'a>(hardware: &'a Hardware, trace: &Trace) -> HardwareOut<'a> {
+    HardwareOut {
+        devices: hardware.devices.iter().map(|known| device(known, trace)).collect(),
+        driver: hardware.driver.as_deref(),
+        cuda: hardware.cuda.as_deref(),
+    }
+}
+
+pub(super) fn report(report: &Report) -> ReportOut<'_> {
+    ReportOut {
+        workload: &report.workload,
+        hardware: &report.hardware,
+        top_cuda_time: &report.top_cuda_time,
+        top_host_cost: &report.top_host_cost,
+        next_experiment: &report.next_experiment.text,
+        next_experiment_code: report.next_experiment.code,
     }
 }
 
@@ -173,13 +197,8 @@ fn host_clock(clock: &HostClock) -> HostClockOut<'_> {
 
 /// The document of `longpole triage`. The trace gives devices their numbers and ranks.
 pub fn triage<'a>(header: &Header<'a>, triage: &'a Triage, trace: &Trace) -> impl Serialize + use<'a> {
-    let (hardware, report) = (&triage.hardware, &triage.report);
     let body = Body {
-        hardware: HardwareOut {
-            devices: hardware.devices.iter().map(device).collect(),
-            driver: hardware.driver.as_deref(),
-            cuda: hardware.cuda.as_deref(),
-        },
+        hardware: hardware(&triage.hardware, trace),
         totals: totals(&triage.totals, trace),
         ops: triage.ops.rows.iter().map(op).collect(),
         families: triage.families.iter().map(family).collect(),
@@ -188,14 +207,7 @@ pub fn triage<'a>(header: &Header<'a>, triage: &'a Triage, trace: &Trace) -> imp
         smells: triage.smells.iter().map(smell).collect(),
         questions: triage.questions.iter().map(question).collect(),
         host_clock: triage.host_clock.as_ref().map(host_clock),
-        report: ReportOut {
-            workload: &report.workload,
-            hardware: &report.hardware,
-            top_cuda_time: &report.top_cuda_time,
-            top_host_cost: &report.top_host_cost,
-            next_experiment: &report.next_experiment.text,
-            next_experiment_code: report.next_experiment.code,
-        },
+        report: report(&triage.report),
     };
     super::document("longpole.triage/1", header, body)
 }

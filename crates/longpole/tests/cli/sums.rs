@@ -179,6 +179,29 @@ fn formats_say_what_commands_do() {
             assert_eq!(support(format, command) == "totals", says, "{format} {command}");
         }
     }
+    // What a timeline does not hold is said in a line, without failing.
+    let samples = [
+        ("kineto", "corpus/kineto/qwen3_eager.json.gz"),
+        ("longpole", "corpus/recording/qwen3_graph.longpole"),
+        ("jax", "corpus/other/jax.trace.json.gz"),
+        ("onnxruntime", "corpus/other/onnx_cuda.json"),
+        ("chrome", "corpus/other/chrome_server.json"),
+    ];
+    for (format, path) in samples {
+        for command in trace_commands().iter().filter(|command| !matches!(command.as_str(), "diff" | "check" | "slice" | "ncu")) {
+            let page = print(&[command, path]);
+            let words = page.replace("\n ", " ");
+            let is_missing =
+                ["no device activity was recorded", "memory:", "no operators were recorded", "shapes not recorded", "no formula"]
+                    .iter()
+                    .any(|said| words.contains(said));
+            let has_table = page.contains("────");
+            match support(format, command).as_str() {
+                "no" => assert!(is_missing, "{format} {command}: {page}"),
+                _ => assert!(has_table, "{format} {command}: {page}"),
+            }
+        }
+    }
     let commands = trace_commands();
     let listed: Vec<String> = document["formats"][0]["answers"]
         .as_array()
