@@ -38,10 +38,11 @@ type Attributes = { [name: string]: string | number | boolean | null | undefined
 
 const SVG = new Set(["svg", "g", "path", "rect", "circle", "line", "text", "title", "polyline", "defs", "pattern", "use", "symbol"]);
 
-function append(parent: Element, children: Child[]): void {
+/** Appends children to an element. */
+export function put(parent: Element, ...children: Child[]): void {
   for (const child of children) {
     if (child === null || child === undefined || child === false) continue;
-    if (Array.isArray(child)) append(parent, child);
+    if (Array.isArray(child)) put(parent, ...child);
     else parent.append(child instanceof Node ? child : textNode(String(child)));
   }
 }
@@ -71,5 +72,5 @@ function fill(element: Element, attributes: Attributes | undefined, children: Ch
     else if (name.startsWith("on") || name === "style") throw new Error(`attribute ${name} is not allowed`);
     else element.setAttribute(name, value === true ? "" : visible(String(value)));
   }
-  append(element, children);
+  put(element, ...children);
 }
