@@ -1,0 +1,1 @@
+(function(){document.body.append(document.createElement("p"))})();
