@@ -8,13 +8,20 @@ import type { TextFit } from "./names";
 
 export const FONT = "11px system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
 
+interface Text {
+  text: string;
+  x: number;
+  y: number;
+}
+
 export class Brush {
   private readonly rects: number[][];
   private readonly patterned: number[][];
   private readonly hatched: number[] = [];
   private readonly marks: number[] = [];
   private readonly plates: number[] = [];
-  private readonly texts = new Map<string, { text: string; x: number; y: number }[]>();
+  private readonly notes: Text[] = [];
+  private readonly texts = new Map<string, Text[]>();
   private textsLeft = 0;
 
   constructor(
@@ -37,10 +44,11 @@ export class Brush {
     return Math.round(x * this.ratio) / this.ratio;
   }
 
-  rect(fill: number, x: number, y: number, w: number, h: number): void {
+  /** The first `calm` pixels bear no pattern: text is to stand there. */
+  rect(fill: number, x: number, y: number, w: number, h: number, calm = 0): void {
     this.rects[fill]!.push(x, y, w, h);
     // Patterns tell colours apart; on a sliver they are but noise.
-    if (w >= 5 && this.inks.fills[fill]!.pattern !== null) this.patterned[fill]!.push(x, y, w, h);
+    if (w - calm >= 5 && this.inks.fills[fill]!.pattern !== null) this.patterned[fill]!.push(x + calm, y, w - calm, h);
   }
 
   hatch(x: number, y: number, w: number, h: number): void {
@@ -52,20 +60,22 @@ export class Brush {
     this.marks.push(x, y, w, h);
   }
 
-  /** Calm ground under a text that stands on drawn things. */
-  plate(x: number, y: number, w: number, h: number): void {
-    this.plates.push(x, y, w, h);
+  /** A note on calm ground, over all else. */
+  note(text: string, x: number, y: number, h: number): void {
+    this.plates.push(x, y, this.fit.width(text) + 8, h);
+    this.notes.push({ text, x: x + 4, y: y + h / 2 + 0.5 });
   }
 
-  /** Writes `text` from `x` on, cut to `most` pixels, its middle at `y`. */
-  text(text: string, x: number, y: number, most: number, colour: string): void {
-    if (this.textsLeft <= 0 || most < 14) return;
+  /** Writes `text` from `x` on, cut to `most` pixels, its middle at `y`. Answers how wide it came out. */
+  text(text: string, x: number, y: number, most: number, colour: string): number {
+    if (this.textsLeft <= 0 || most < 10) return 0;
     const fitting = this.fit.fit(text, most);
-    if (fitting === "") return;
+    if (fitting === "") return 0;
     this.textsLeft -= 1;
     let list = this.texts.get(colour);
     if (list === undefined) this.texts.set(colour, (list = []));
     list.push({ text: fitting, x, y });
+    return this.fit.width(fitting);
   }
 
   flush(): void {
@@ -76,15 +86,18 @@ export class Brush {
     });
     if (inks.hatch !== null) this.drain(this.hatched, inks.hatch);
     this.drain(this.marks, inks.ink);
-    this.drain(this.plates, inks.ground);
     ctx.font = FONT;
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
-    for (const [colour, list] of this.texts) {
-      ctx.fillStyle = colour;
-      for (const { text, x, y } of list) ctx.fillText(text, x, y);
-      list.length = 0;
-    }
+    for (const [colour, list] of this.texts) this.write(list, colour);
+    this.drain(this.plates, inks.ground);
+    this.write(this.notes, inks.ink);
+  }
+
+  private write(list: Text[], colour: string): void {
+    this.ctx.fillStyle = colour;
+    for (const { text, x, y } of list) this.ctx.fillText(text, x, y);
+    list.length = 0;
   }
 
   private drain(rects: number[], style: string | CanvasPattern): void {

@@ -249,7 +249,7 @@ class CurvesView {
   private drawScale(most: number, unit: Curve["unit"], left: number, right: number, y: (value: number) => number): void {
     const { ctx } = this.surface;
     // Steps of bytes are powers of two, which is what their units are.
-    const step = unit === "bytes" ? 2 ** Math.ceil(Math.log2(most / 3)) : niceStep(most / 3);
+    const step = unit === "bytes" ? 2 ** Math.max(0, Math.floor(Math.log2(most / 2))) : niceStep(most / 4);
     for (let value = 0; value <= most && step > 0; value += step) {
       ctx.fillStyle = colour("--line");
       ctx.fillRect(left, Math.round(y(value)), right - left, 1);

@@ -33,27 +33,34 @@ export function drawBody(brush: Brush, scene: Scene, state: TimelineState, body:
   const [from, to] = linesIn(state.lines, body.top, body.top + body.height);
   const shown = state.lines.slice(from, to);
   brush.begin(MOST_TEXTS);
-  ctx.save();
-  ctx.beginPath();
-  ctx.rect(scene.left, 0, scene.right - scene.left, body.height);
-  ctx.clip();
-  drawRange(brush, scene, state, body);
-  for (const line of shown) if (line.lane !== null) drawLane(brush, scene, line, line.lane, line.y - body.top);
-  brush.flush();
-  drawFlash(brush, scene, state, body);
-  drawChosen(brush, scene, state, body);
-  drawArrows(brush, scene, state, body);
-  if (body.cursor !== null) {
+  clipped(brush, scene, body, () => {
+    drawRange(brush, scene, state, body);
+    for (const line of shown) if (line.lane !== null) drawLane(brush, scene, line, line.lane, line.y - body.top);
+    brush.flush();
+    drawFlash(brush, scene, state, body);
+    drawChosen(brush, scene, state, body);
+    if (body.cursor === null) return;
     ctx.fillStyle = inks.focus;
     ctx.globalAlpha = 0.5;
     ctx.fillRect(Math.round(xOf(scene, body.cursor)), 0, 1, body.height);
     ctx.globalAlpha = 1;
-  }
-  ctx.restore();
+  });
   brush.begin(MOST_TEXTS);
   for (const line of shown) drawLabel(brush, scene, state, line, body);
   brush.flush();
+  // Over the headings of groups, which they cross.
+  clipped(brush, scene, body, () => drawArrows(brush, scene, state, body));
   if (heightOf(state.lines) === 0) brush.ctx.fillText("no lanes", 8, 20);
+}
+
+/** Draws right of the labels only. */
+function clipped({ ctx }: Brush, scene: Scene, body: Body, draw: () => void): void {
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(scene.left, 0, scene.right - scene.left, body.height);
+  ctx.clip();
+  draw();
+  ctx.restore();
 }
 
 function drawGrid(brush: Brush, scene: Scene, state: TimelineState, body: Body): void {
@@ -145,9 +152,10 @@ function drawRange(brush: Brush, scene: Scene, state: TimelineState, body: Body)
   const x0 = xOf(scene, state.range.a);
   const x1 = xOf(scene, state.range.b);
   const { ctx, inks } = brush;
-  ctx.fillStyle = inks.accent_ground;
-  ctx.fillRect(x0, 0, x1 - x0, body.height);
   ctx.fillStyle = inks.accent;
+  ctx.globalAlpha = 0.12;
+  ctx.fillRect(x0, 0, x1 - x0, body.height);
+  ctx.globalAlpha = 1;
   ctx.fillRect(Math.round(x0), 0, 1, body.height);
   ctx.fillRect(Math.round(x1), 0, 1, body.height);
 }

@@ -6,7 +6,6 @@ import type { Found } from "./find";
 import type { Line } from "./layout";
 import type { LaneBlocks, LaneModel } from "./model";
 import { inView, nextFrom } from "./spans";
-import { counted } from "./time";
 import type { View } from "./view";
 import { FILL } from "./ink";
 
@@ -67,8 +66,8 @@ function drawRow(brush: Brush, scene: Scene, line: Line, lane: LaneModel, piece:
     const fill = hit ? (fills[id] ?? FILL.rest) : FILL.dim;
     if (steps && drawn >= 6) drawStep(brush, x0, top, drawn, height, scene.label(id), hit);
     else if (blocks === null || blocks.count[i] === 1) {
-      brush.rect(fill, x0, top, drawn, height);
-      if (named && drawn >= 14) write(brush, scene, fill, id, x0, top, drawn, height);
+      const calm = named && drawn >= 14 ? write(brush, scene, fill, id, x0, top, drawn, height) : 0;
+      brush.rect(fill, x0, top, drawn, height, calm);
     } else drawBlock(brush, fill, blocks, i, x0, top, drawn, height, piece.summary && named);
     if (scene.found !== null && hit) brush.mark(x0, top + height - 2, Math.max(drawn, 1), 2);
     at += 1;
@@ -77,12 +76,13 @@ function drawRow(brush: Brush, scene: Scene, line: Line, lane: LaneModel, piece:
   }
 }
 
-function write(brush: Brush, scene: Scene, fill: number, name: number, x: number, top: number, w: number, height: number): void {
+/** Writes the name, or but its glyph where there is no room; answers up to where the text stands. */
+function write(brush: Brush, scene: Scene, fill: number, name: number, x: number, top: number, w: number, height: number): number {
   const look = brush.inks.fills[fill]!;
-  const label = look.glyph === "" ? scene.label(name) : `${look.glyph} ${scene.label(name)}`;
-  // Text on a pattern needs calm ground; a narrow one holds but the glyph.
-  const fitting = w >= 34 ? label : look.glyph;
-  if (fitting !== "") brush.text(fitting, x + 3, top + height / 2 + 0.5, w - 5, fill === FILL.dim ? brush.inks.ink_faint : look.text);
+  const label = w < 34 ? look.glyph : look.glyph === "" ? scene.label(name) : `${look.glyph} ${scene.label(name)}`;
+  if (label === "") return 0;
+  const wide = brush.text(label, x + 3, top + height / 2 + 0.5, w - 4, fill === FILL.dim ? brush.inks.ink_faint : look.text);
+  return wide === 0 ? 0 : Math.min(w, wide + 6);
 }
 
 /** A block is as full as its time is covered. */
@@ -114,17 +114,17 @@ function drawStep(brush: Brush, x: number, top: number, w: number, height: numbe
 
 /** Says once in each part without detail what is seen there. */
 function tellSummary(brush: Brush, scene: Scene, lane: LaneModel, piece: Piece, top: number, line: Line): void {
-  const { spans, count } = lane.level(piece.level!);
   if (line.row_height < 12) return;
-  let events = 0;
+  const { spans, count } = lane.level(piece.level!);
   const [from, to] = inView(spans, 0, piece.a, piece.b);
-  for (let at = from; at < to && at < from + 5000; at++) events += count[spans.order[at]!]!;
-  if (events === 0) return;
-  const x0 = Math.max(scene.left, xOf(scene, piece.a));
+  // The first block that hides something; a few are looked at, for single events may stand as blocks as well.
+  let at = from;
+  while (at < to && at < from + 200 && count[spans.order[at]!] === 1) at++;
+  if (at >= to || count[spans.order[at]!] === 1) return;
+  const i = spans.order[at]!;
+  const x0 = Math.max(scene.left, xOf(scene, piece.a), xOf(scene, spans.start[i]!));
   const x1 = Math.min(scene.right, xOf(scene, piece.b));
-  const text = brush.fit.fit(`summary: detail not kept here (${counted(events, "event")})`, x1 - x0 - 12);
-  if (text.length < 12) return;
-  const wide = brush.fit.width(text) + 8;
-  brush.plate(x0 + 4, top + 1, wide, line.row_height - 3);
-  brush.text(text, x0 + 8, top + (line.row_height - 1) / 2 + 0.5, wide, brush.inks.ink);
+  const text = brush.fit.fit("summary: detail not kept here", x1 - x0 - 12);
+  // Too little of it says nothing.
+  if (text.length > 12) brush.note(text, x0 + 3, top + 2, line.row_height - 5);
 }

@@ -4,22 +4,23 @@ import { h } from "../text";
 import type { Inks } from "./ink";
 import { causeMeaning } from "./words";
 
+/** Left half with the mark, right half with the pattern. */
 const SWATCH = 16;
 
 function swatch(inks: Inks, fill: number): HTMLCanvasElement {
   const canvas = h("canvas", { "aria-hidden": "true", class: "lp-swatch" });
   const ratio = Math.min(3, Math.max(1, globalThis.devicePixelRatio || 1));
-  canvas.width = SWATCH * ratio;
+  canvas.width = 2 * SWATCH * ratio;
   canvas.height = SWATCH * ratio;
   const ctx = canvas.getContext("2d");
   const look = inks.fills[fill];
   if (ctx === null || look === undefined) return canvas;
   ctx.scale(ratio, ratio);
   ctx.fillStyle = look.colour;
-  ctx.fillRect(0, 0, SWATCH, SWATCH);
+  ctx.fillRect(0, 0, 2 * SWATCH, SWATCH);
   if (look.pattern !== null) {
     ctx.fillStyle = look.pattern;
-    ctx.fillRect(0, 0, SWATCH, SWATCH);
+    ctx.fillRect(SWATCH, 0, SWATCH, SWATCH);
   }
   ctx.fillStyle = look.text;
   ctx.font = "11px system-ui, sans-serif";

@@ -208,7 +208,7 @@ export function makeRun(size: Size): { report: Report; bytes: Uint8Array } {
   const resolutions = (events: number) => {
     const found: number[] = [];
     for (let resolution = 1000; resolution < window_ns / 500; resolution *= 4) found.push(resolution);
-    return events > 4000 ? found : [];
+    return events > 4000 || size.kept < 1 ? found : [];
   };
   const step = window_ns / steps.length;
   wishes.push({ kind: "steps", group: "run", title: "steps", events: steps.map((id, k) => ({ start: Math.round(k * step), dur: Math.round(step * 0.97), name: id })) });
