@@ -25,7 +25,7 @@ export function corpusFiles(): string[] {
     ["kineto", /(?<!keyavg)\.json\.gz$/],
     ["other", /\.(json|json\.gz|hatchet)$/],
     ["recording", /\.longpole$/],
-    ["ncu", /(\.ncu-repz?|\.raw\.csv\.zst)$/],
+    ["ncu", /\.ncu-repz?$/],
   ] as const) {
     const found = readdirSync(join(CORPUS, folder)).filter((name) => taken.test(name));
     if (found.length === 0) throw new Error(`no traces in corpus/${folder}`);

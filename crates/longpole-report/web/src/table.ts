@@ -34,8 +34,8 @@ export interface TableOptions<Row> {
   noun: [string, string];
   /** Rows shown at first. */
   first?: number;
-  /** The text that the filter looks in. Without it, or with few rows, there is no filter. */
-  filter?: (row: Row) => string;
+  /** The texts that the filter looks in. Without them, or with few rows, there is no filter. */
+  filter?: (row: Row) => (string | null)[];
   /** `1,234 of 5,678 rows are in this page`, from the report's cuts. */
   cut?: string | null;
   /** Buttons of a row, e.g. to its moment. */
@@ -303,7 +303,7 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
           setText(status, "this is no regular expression");
           return;
         }
-        accept = test === null ? null : (row) => test(look(row));
+        accept = test === null ? null : (row) => look(row).some((text) => text !== null && test(text));
         shown = first;
         update();
       },

@@ -110,7 +110,7 @@ function rules(kernel: Kernel): Child {
   ];
   return [
     h("h4", {}, "Suggestions of ncu ", h("span", { class: "aside" }, "estimates are upper bounds and overlap: do not add them")),
-    table({ caption: "suggestions of ncu", noun: ["suggestion", "suggestions"], rows: kernel.rules, columns, first: 6, filter: (row) => `${row.title} ${row.text}` }),
+    table({ caption: "suggestions of ncu", noun: ["suggestion", "suggestions"], rows: kernel.rules, columns, first: 6, filter: (row) => [row.title, row.text] }),
   ];
 }
 
@@ -129,7 +129,7 @@ function hot(kernel: Kernel): Child {
   return [
     h("h4", {}, "Hottest instructions ", h("span", { class: "aside" }, `of ${plural(kernel.samples, "sample", "samples")}: a stall belongs to the instruction that uses the value`)),
     kernel.samples < 100 ? h("p", { class: "aside" }, "so few samples say little about single instructions: profile a longer run of the kernel") : null,
-    table({ caption: "hottest instructions", noun: ["instruction", "instructions"], rows: kernel.hot, columns: filled(kernel.hot, columns), first: 8, filter: (row) => `${row.sass ?? ""} ${row.mnemonic ?? ""} ${row.file ?? ""}:${row.line ?? ""} ${row.top_stall ?? ""}` }),
+    table({ caption: "hottest instructions", noun: ["instruction", "instructions"], rows: kernel.hot, columns: filled(kernel.hot, columns), first: 8, filter: (row) => [row.sass, row.mnemonic, place(row.file, row.line), row.top_stall] }),
   ];
 }
 
@@ -147,7 +147,7 @@ function lines(kernel: Kernel): Child {
   ];
   return [
     h("h4", {}, "Source lines"),
-    table({ caption: "source lines by samples", noun: ["line", "lines"], rows: list, columns: filled(list, columns), first: 8, filter: (row) => `${row.file ?? ""}:${row.line ?? ""} ${row.text ?? ""}` }),
+    table({ caption: "source lines by samples", noun: ["line", "lines"], rows: list, columns: filled(list, columns), first: 8, filter: (row) => [place(row.file, row.line), row.text] }),
   ];
 }
 
@@ -250,7 +250,7 @@ export function ncu(context: Context): (HTMLElement | null)[] {
   ];
   const launches = document.launches;
   return [
-    section("summary", "Summary", trust(document.trust), facts(ncuSource(document.source)), h("h3", {}, "By kernel"), table({ caption: "totals by kernel name", noun: ["kernel", "kernels"], rows: document.names, columns: filled(document.names, nameColumns), filter: (row) => `${row.name ?? ""} ${row.family ?? ""}`, cut: context.cut("ncu.names"), empty: "The report holds no kernels." }), leftOut(context)),
+    section("summary", "Summary", trust(document.trust), facts(ncuSource(document.source)), h("h3", {}, "By kernel"), table({ caption: "totals by kernel name", noun: ["kernel", "kernels"], rows: document.names, columns: filled(document.names, nameColumns), filter: (row) => [row.name, row.family], cut: context.cut("ncu.names"), empty: "The report holds no kernels." }), leftOut(context)),
     section(
       "kernels",
       "Kernels in full",
@@ -262,6 +262,6 @@ export function ncu(context: Context): (HTMLElement | null)[] {
     document.families.length < 2 ? null : section("families", "Kernel families", table({ caption: "totals by family", noun: ["family", "families"], rows: document.families, columns: filled(document.families, familyColumns) })),
     launches === null || launches.length === 0
       ? null
-      : section("launches", "Launches", table({ caption: "launches", noun: ["launch", "launches"], rows: launches, columns: filled(launches, launchColumns), filter: (row) => `${row.name} ${row.family ?? ""} ${row.nvtx ?? ""}`, cut: context.cut("ncu.launches") })),
+      : section("launches", "Launches", table({ caption: "launches", noun: ["launch", "launches"], rows: launches, columns: filled(launches, launchColumns), filter: (row) => [row.name, row.family, row.nvtx], cut: context.cut("ncu.launches") })),
   ];
 }

@@ -109,7 +109,7 @@ function ceilings(group: Group): Child {
   ];
   return [
     h("h4", {}, "At most to win ", h("span", { class: "aside" }, "(ceilings overlap: do not add them)")),
-    table({ caption: `ceilings of ${group.name}`, noun: ["ceiling", "ceilings"], rows: listed, columns, first: 4, filter: change }),
+    table({ caption: `ceilings of ${group.name}`, noun: ["ceiling", "ceilings"], rows: listed, columns, first: 4, filter: (row) => [change(row)] }),
   ];
 }
 
@@ -248,7 +248,7 @@ function groupView(context: Context, group: Group, open: boolean): HTMLElement {
       rows,
       columns: kept,
       first: 14,
-      filter: (row) => `${row.part} ${row.role} ${row.kernel} ${row.names.join(" ")}`,
+      filter: (row) => [row.part, row.role, row.kernel, ...row.names],
       cut: context.cut("steps.groups[].rows"),
     }),
     kept.some((column) => column.key === "floor") ? null : h("p", { class: "aside" }, "floors: no shapes or no element types recorded, the work replayed from a graph, or the device's peaks not known"),
@@ -283,7 +283,7 @@ export function steps(context: Context): HTMLElement | null {
     "steps",
     "Steps",
     h("p", { class: "aside" }, "medians over the steps of a group"),
-    table({ caption: "groups of steps", noun: ["group", "groups"], rows: document.groups, columns: filled(document.groups, columns), cut: context.cut("steps.groups"), filter: (row) => row.name }),
+    table({ caption: "groups of steps", noun: ["group", "groups"], rows: document.groups, columns: filled(document.groups, columns), cut: context.cut("steps.groups"), filter: (row) => [row.name] }),
     document.groups.map((group) => groupView(context, group, group === first)),
     document.activities_outside > 0 ? h("p", { class: "aside" }, `${plural(document.activities_outside, "device activity", "device activities")} (${time(document.outside_ns)}) belong to no step`) : null,
     document.notes.length === 0 ? null : h("ul", { class: "notes" }, document.notes.map((note) => h("li", { class: "note" }, note.text))),

@@ -55,7 +55,7 @@ export function operators(context: Context): HTMLElement | null {
   return section(
     "operators",
     "Operators",
-    table({ caption: "operators", noun: ["operator", "operators"], rows, columns: filled(rows, columns), filter: (row) => `${row.name} ${row.shapes ?? ""}`, cut: context.cut("triage.ops"), empty: "No operator, call or device work was recorded." }),
+    table({ caption: "operators", noun: ["operator", "operators"], rows, columns: filled(rows, columns), filter: (row) => [row.name, row.shapes], cut: context.cut("triage.ops"), empty: "No operator, call or device work was recorded." }),
   );
 }
 
@@ -90,7 +90,7 @@ export function kernels(context: Context): HTMLElement | null {
       noun: layers ? ["layer", "layers"] : ["kernel", "kernels"],
       rows,
       columns: filled(rows, columns),
-      filter: (row) => `${row.short_name} ${row.name} ${row.family} ${row.op ?? ""}`,
+      filter: (row) => [row.short_name, row.name, row.family, row.op],
       cut: context.cut("triage.kernels", "sums.kernels"),
       ...withMoments(context, rows, (row) => `kernel:${row.name}`, (row) => row.short_name),
       empty: "No kernels were recorded: device times are unknown.",
@@ -179,7 +179,7 @@ export function ranges(context: Context): HTMLElement | null {
       rows,
       columns: filled(rows, columns),
       depth: (row) => row.depth,
-      filter: (row) => [...row.parents, row.name].join(" "),
+      filter: (row) => [...row.parents, row.name],
       cut: context.cut("triage.ranges", "sums.ranges"),
       ...withMoments(context, rows, (row) => `range:${row.name}`, (row) => row.name),
       empty: "The input names no ranges: record_function, NVTX or user annotations would name the phases of the run.",
@@ -215,7 +215,7 @@ export function memory(context: Context, curves: HTMLElement): HTMLElement | nul
         ? none("Allocations were not recorded: profile_memory=True records them.")
         : [
             peaks.length === 0 ? null : h("p", {}, `largest total the device allocator reported: ${peaks.join(", ")}`),
-            table({ caption: "memory by operator", noun: ["operator", "operators"], rows, columns: filled(rows, columns), filter: (row) => row.name, cut: context.cut("memory.memory"), empty: "No operator allocated memory." }),
+            table({ caption: "memory by operator", noun: ["operator", "operators"], rows, columns: filled(rows, columns), filter: (row) => [row.name], cut: context.cut("memory.memory"), empty: "No operator allocated memory." }),
           ],
   );
 }
