@@ -277,7 +277,7 @@ class TimelineView {
       this.shown = state.view;
     }
     if (reveal) this.revealLine();
-    const selected = state.selected === null ? "" : nameOf(this.model, state.selected);
+    const selected = state.selected === null ? "" : this.model.name(this.model.facts(state.selected).name);
     this.root.dataset["selectedName"] = visible(selected);
     this.root.dataset["viewStart"] = String(Math.round(state.view.a));
     this.root.dataset["viewEnd"] = String(Math.round(state.view.b));
@@ -340,7 +340,7 @@ class TimelineView {
     else this.flashBegan = null;
     const left = gutterOf(width);
     const right = width - RIGHT;
-    const scene: Scene = { view: this.shown, left, right, fills: this.fills, label: (name) => this.label(name), found: state.found };
+    const scene: Scene = { view: this.shown, left, right, fills: this.fills, label: (name) => this.label(name), detail: (number) => visible(this.model.timeline.details[number] ?? ""), found: state.found };
     drawHead(this.head.ctx, this.inks, {
       width,
       left,
