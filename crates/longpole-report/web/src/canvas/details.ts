@@ -16,7 +16,7 @@ const row = (term: string, ...what: Child[]): Child => [h("dt", {}, term), h("dd
 
 /** A button that goes to an event. */
 function jump(state: TimelineState, event: number, words: string): Child {
-  return h("button", { type: "button", class: "lp-jump", click: () => state.select(event, false) }, words);
+  return h("button", { type: "button", class: "lp-jump", click: () => state.select(event) }, words);
 }
 
 /** The event's name in full: of gaps the cause in words, of steps with their number. */

@@ -233,14 +233,14 @@ class TimelineView {
     this.state.lane = line.lane.index;
     const hit = this.hit(x, y);
     if (hit === null) this.changed({});
-    else if ("event" in hit) this.state.select(hit.event);
+    else if ("event" in hit) this.state.point(hit.event);
     else this.state.selectBlock({ lane: hit.lane.index, level: hit.level, at: hit.at });
   }
 
   private doubleClick(x: number, y: number): void {
     const line = lineAt(this.state.lines, y + this.scroller.scrollTop);
     if (line !== null && line.lane !== null && x < gutterOf(this.body.width)) this.state.toggleLane(line.lane.index);
-    // The first of the two clicks has moved what it chose into view, so the second is taken to mean that.
+    // The clicks before it have chosen what is there.
     else if (line !== null && line.lane !== null) this.state.enter();
   }
 
