@@ -13,16 +13,13 @@ const assets = fileURLToPath(new URL("../assets/", import.meta.url));
 function embedded(): Plugin {
   return {
     name: "embedded",
-    generateBundle(_, bundle) {
-      for (const file of Object.values(bundle)) {
-        if (file.type !== "chunk") continue;
-        // The minifier unescapes characters; escaped they mean the same in strings, templates and expressions.
-        file.code = file.code.replace(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
-      }
-    },
     closeBundle() {
-      const script = readFileSync(`${assets}report.js`, "utf8");
-      const style = readFileSync(`${assets}report.css`, "utf8");
+      // The minifier unescapes characters; escaped they mean the same in strings, templates and expressions of the one, and in
+      // strings of the other.
+      const script = readFileSync(`${assets}report.js`, "utf8").replace(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+      const style = readFileSync(`${assets}report.css`, "utf8").replace(/[^\0-\x7f]/gu, (c) => `\\${(c.codePointAt(0) ?? 0).toString(16).padStart(6, "0")}`);
+      writeFileSync(`${assets}report.js`, script);
+      writeFileSync(`${assets}report.css`, style);
       for (const text of ["</script", "<script", "<!--", "\r", "\0"]) {
         if (script.toLowerCase().includes(text)) throw new Error(`report.js holds ${JSON.stringify(text)}, which a page cannot embed`);
       }

@@ -23,8 +23,8 @@ use gaps::Gaps;
 use host::{Found, Host, Overheads, Query};
 use tally::{Parts, Tally};
 pub use types::{
-    CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, HostSamples, IdleCause, IdlePiece, IdleTable, Queue, QueueSample, RangeIdle,
-    SampleRow,
+    CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, HostSamples, IdleCause, IdlePiece, IdleStretch, IdleTable, Queue, QueueSample,
+    RangeIdle, SampleRow,
 };
 
 /// Why the devices of a scope were idle.
@@ -32,13 +32,28 @@ pub use types::{
 /// The scope's devices are looked at from the first start to the last end of its activity on each, and are idle there when they run
 /// nothing at all, in or out of scope. Without device activity all is empty.
 pub fn idle_table(index: &TraceIndex<'_>, scope: &Scope) -> IdleTable {
+    table(index, scope, false).0
+}
+
+/// The same, and the stretches that its rows by cause are the sums of: device after device, in order of time. They tile the gaps.
+pub fn idle_stretches(index: &TraceIndex<'_>, scope: &Scope) -> (IdleTable, Vec<IdleStretch>) {
+    let (table, mut stretches) = table(index, scope, true);
+    if !stretches.is_sorted_by_key(|stretch| (stretch.device, stretch.start)) {
+        stretches.sort_by_key(|stretch| (stretch.device, stretch.start));
+    }
+    (table, stretches)
+}
+
+/// The table, and the stretches as they were found, if they are wanted.
+fn table(index: &TraceIndex<'_>, scope: &Scope, with_stretches: bool) -> (IdleTable, Vec<IdleStretch>) {
     let gaps = Gaps::find(index, scope);
     if gaps.devices.is_empty() {
-        return IdleTable::default();
+        return (IdleTable::default(), Vec::new());
     }
     let overheads = Overheads::new(index.trace());
     let mut tally = Tally::new(index, &gaps, &overheads);
     tally.parts = (!index.trace().ranges.is_empty()).then(Parts::default);
+    tally.stretches = with_stretches.then(Vec::new);
     // The links are there by now, so that no part waits for another inside.
     let ((), (queues, (range_rows, extents))) = rayon::join(
         || look_at_gaps(index, &gaps, &overheads, &mut tally),
@@ -82,7 +97,7 @@ pub fn idle_table(index: &TraceIndex<'_>, scope: &Scope) -> IdleTable {
     if let Some(parts) = tally.parts.take() {
         table.by_range = by_range::rows(&gaps, parts, &empty, range_rows, extents);
     }
-    table
+    (table, tally.stretches.take().unwrap_or_default())
 }
 
 /// Every stretch of idle time with one cause and one host frame, device after device, in order of time. They tile the gaps.

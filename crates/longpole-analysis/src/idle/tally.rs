@@ -6,7 +6,7 @@ use longpole_trace::{ApiCallId, DeviceId, Ns};
 
 use super::gaps::Gaps;
 use super::host::{Found, Overheads, State};
-use super::types::{CauseRow, FrameKind, FrameRow, HostFrame, IdleCause, IdlePiece};
+use super::types::{CauseRow, FrameKind, FrameRow, HostFrame, IdleCause, IdlePiece, IdleStretch};
 use crate::index::TraceIndex;
 
 /// Sums of stretches.
@@ -95,6 +95,8 @@ pub(super) struct Tally<'a, 't> {
     pub(super) parts: Option<Parts>,
     /// Is shown every piece, in that order too, in place of the sums by host frame.
     pub(super) see: Option<&'a mut (dyn FnMut(IdlePiece) + Send)>,
+    /// Kept when asked for: every stretch of one cause, in that order too.
+    pub(super) stretches: Option<Vec<IdleStretch>>,
     pub(super) unsplit: u64,
 }
 
@@ -109,6 +111,7 @@ impl<'a, 't> Tally<'a, 't> {
             runs: Vec::new(),
             parts: None,
             see: None,
+            stretches: None,
             unsplit: 0,
         }
     }
@@ -134,6 +137,9 @@ impl<'a, 't> Tally<'a, 't> {
         let device = self.device(run.gap);
         let cause = run.state.0;
         self.causes[device][cause.index()].add(run.cause_start, run.end);
+        if let Some(stretches) = &mut self.stretches {
+            stretches.push(IdleStretch { device: self.gaps.devices[device].device, start: run.cause_start, end: run.end, cause });
+        }
         if let Some(parts) = &mut self.parts {
             parts.push(Part { gap: run.gap, cause, idle: run.end - run.cause_start });
         }

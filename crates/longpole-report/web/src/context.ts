@@ -58,8 +58,8 @@ export class Context {
   }
 
   /** What the page says of a list that was shortened for it. */
-  cut(list: string): string | null {
-    const cut = this.report.cuts.find((one) => one.list === list || one.list.endsWith(`.${list}`));
+  cut(...lists: string[]): string | null {
+    const cut = this.report.cuts.find((one) => lists.includes(one.list));
     return cut === undefined ? null : `the page holds ${count(cut.kept)} of ${count(cut.of)}; the command's --json has all`;
   }
 }

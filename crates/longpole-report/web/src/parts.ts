@@ -72,6 +72,11 @@ export function meter(share: number | null, text: string, label: string): HTMLEl
   return h("span", { class: "metered" }, bar, h("span", { class: "meter-text", "aria-hidden": "true" }, text));
 }
 
+/** A sentence in which commands stand between backquotes. */
+export function prose(text: string): Child {
+  return text.split(/(`[^`]+`)/).map((part) => (/^`[^`]+`$/.test(part) ? h("code", {}, part.slice(1, -1)) : part));
+}
+
 export function none(sentence: string): HTMLElement {
   return h("p", { class: "none" }, sentence);
 }
@@ -82,7 +87,7 @@ export function section(id: string, title: string, ...children: Child[]): HTMLEl
 
 /** A part that is closed until asked for. */
 export function details(summary: Child, open: boolean, ...children: Child[]): HTMLDetailsElement {
-  return h("details", { open }, h("summary", {}, summary), children);
+  return h("details", { open }, h("summary", {}, summary), h("div", { class: "details-body" }, children));
 }
 
 /** `verdict` with a mark of its own, so that it is not told by colour alone. */

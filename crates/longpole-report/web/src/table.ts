@@ -10,8 +10,8 @@ export type Cell = string | number | null | undefined;
 export interface Column<Row> {
   key: string;
   label: string;
-  /** `name`: text that is shortened and can be shown in full. Units: one scale for the whole column. */
-  kind: "name" | "text" | "count" | "mean" | "percent" | "decimal" | Unit;
+  /** `name`: text that is shortened and can be shown in full. `prose`: sentences. Units: one scale for the whole column. */
+  kind: "name" | "text" | "prose" | "count" | "mean" | "percent" | "decimal" | Unit;
   value: (row: Row) => Cell;
   /** What stands in the cell instead of the plain value. */
   show?: (row: Row) => Child;
@@ -19,6 +19,8 @@ export interface Column<Row> {
   bar?: boolean;
   /** What the column means, shown with the head. */
   title?: string;
+  /** Columns of one such word share their unit, so that they can be compared by eye. */
+  scale?: string;
   /** A sum below the rows. */
   total?: number | null;
 }
@@ -45,7 +47,7 @@ export interface TableOptions<Row> {
 }
 
 const MORE = 200;
-const LONG = 56;
+const LONG = 48;
 
 /** A value as its column shows it. */
 export function format(kind: Column<never>["kind"], value: Cell, largest: number): string {
@@ -62,6 +64,7 @@ export function format(kind: Column<never>["kind"], value: Cell, largest: number
       return decimal(value);
     case "name":
     case "text":
+    case "prose":
       return String(value);
     default:
       return inScale(columnScale(kind, largest), value);
@@ -128,7 +131,7 @@ export function nameCell(name: string, most = LONG): Child {
 
 /** Whether numbers of a column stand at its right end. */
 function isNumber(kind: Column<never>["kind"]): boolean {
-  return kind !== "name" && kind !== "text";
+  return kind !== "name" && kind !== "text" && kind !== "prose";
 }
 
 export function table<Row>(options: TableOptions<Row>): HTMLElement {
@@ -147,9 +150,14 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
     }
     largest.set(column.key, most);
   }
+  for (const column of columns) {
+    if (column.scale === undefined) continue;
+    const alike = columns.filter((other) => other.scale === column.scale).map((other) => largest.get(other.key) ?? 0);
+    largest.set(column.key, Math.max(...alike));
+  }
   const unit = (column: Column<Row>): string => {
     if (column.kind === "percent") return "%";
-    const scaled = !["name", "text", "count", "mean", "decimal"].includes(column.kind);
+    const scaled = !["name", "text", "prose", "count", "mean", "decimal"].includes(column.kind);
     return scaled ? columnScale(column.kind as Unit, largest.get(column.key) ?? 0).label : "";
   };
 
@@ -166,7 +174,7 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
     columns.map((column, i) => {
       const value = column.value(row);
       const text = column.show?.(row) ?? (column.kind === "name" ? nameCell(String(value ?? MISSING)) : format(column.kind, value, largest.get(column.key) ?? 0));
-      const classes = `${isNumber(column.kind) ? "number" : column.kind === "name" ? "name-cell" : "words"}${column.bar === true ? " with-bar" : ""}`;
+      const classes = `${isNumber(column.kind) ? "number" : column.kind === "name" ? "name-cell" : column.kind === "prose" ? "prose" : "words"}${column.bar === true ? " with-bar" : ""}`;
       const cell = i === 0 ? h("th", { scope: "row", class: classes }) : h("td", { class: classes });
       if (i === 0 && options.depth !== undefined && by === null) cell.style.paddingLeft = `${0.5 + 1.1 * options.depth(row)}rem`;
       put(cell, text);

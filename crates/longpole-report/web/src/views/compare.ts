@@ -45,18 +45,18 @@ function rowsTable(context: Context, caption: string, rows: Row[], whole: number
   const label = rows[0]?.kind ?? "row";
   const code = label === "idle_cause";
   const columns: Column<Row>[] = [
-    { key: "label", label: code ? "cause" : words(label === "step" || label === "total" ? "figure" : label), kind: "name", value: (row) => (code ? words(row.label) : row.label) },
-    { key: "calls_before", label: "calls before", kind: "mean", value: (row) => row.calls_before },
-    { key: "calls_after", label: "after", kind: "mean", value: (row) => row.calls_after },
-    { key: "before", label: "before", kind: "time", value: (row) => row.before_ns },
-    { key: "after", label: "after", kind: "time", value: (row) => row.after_ns },
-    { key: "delta", label: "change", kind: "time", value: (row) => row.delta_ns },
+    { key: "label", label: code ? "cause" : words(label === "step" || label === "total" ? "figure" : label), kind: "name", value: (row) => (code || row.kind === "step" ? words(row.label) : row.label) },
+    { key: "before", label: "before", kind: "time", scale: "time", value: (row) => row.before_ns },
+    { key: "after", label: "after", kind: "time", scale: "time", value: (row) => row.after_ns },
+    { key: "delta", label: "change", kind: "time", scale: "time", value: (row) => row.delta_ns },
     { key: "bar", label: "less | more", kind: "text", value: (row) => row.delta_ns, show: (row) => deltaBar(row.delta_ns, most) },
+    { key: "verdict", label: "verdict", kind: "text", value: (row) => row.verdict ?? row.presence, show: (row) => verdict(row.verdict, row.presence) },
     { key: "of", label: "of a step", kind: "percent", value: (row) => (whole === null || whole <= 0 || row.per !== "step" ? null : row.delta_ns / whole) },
     { key: "ratio", label: "ratio", kind: "decimal", value: (row) => row.ratio, title: "after over before, by medians" },
     { key: "interval", label: "99.5 % interval", kind: "text", value: interval, title: "of the ratio of the trimmed means" },
     { key: "smallest", label: "smallest shown %", kind: "text", value: smallest, title: "the smallest change that data like this can show" },
-    { key: "verdict", label: "verdict", kind: "text", value: (row) => row.verdict ?? row.presence, show: (row) => verdict(row.verdict, row.presence) },
+    { key: "calls_before", label: "calls before", kind: "mean", value: (row) => row.calls_before },
+    { key: "calls_after", label: "calls after", kind: "mean", value: (row) => row.calls_after },
   ];
   return table({ caption, noun: ["row", "rows"], rows, columns: filled(rows, columns), first: 10, filter: (row) => `${row.label} ${row.key} ${row.verdict ?? row.presence}`, cut: context.cut("diff.rows") });
 }
@@ -109,11 +109,11 @@ function suspects(context: Context, document: Diff): Child {
     { key: "code", label: "suspect", kind: "text", value: (row) => words(row.code) },
     { key: "before", label: "before", kind: "percent", value: (row) => row.before?.share_fraction, bar: true, title: "of the wall that the evidence covers" },
     { key: "after", label: "after", kind: "percent", value: (row) => row.after?.share_fraction, bar: true, title: "of the wall that the evidence covers" },
-    { key: "win_before", label: "could win before", kind: "time", value: (row) => row.before?.ceiling_ns },
-    { key: "win_after", label: "after", kind: "time", value: (row) => row.after?.ceiling_ns },
+    { key: "win_before", label: "could win before", kind: "time", scale: "win", value: (row) => row.before?.ceiling_ns },
+    { key: "win_after", label: "after", kind: "time", scale: "win", value: (row) => row.after?.ceiling_ns },
     { key: "fate", label: "", kind: "text", value: fate, show: (row) => (fate(row) === "both" ? "" : fate(row) === "new" || fate(row) === "gone" ? verdict(null, fate(row)) : fate(row)) },
   ];
-  return table({ caption: "suspects of either trace", noun: ["suspect", "suspects"], rows: document.suspects, columns, cut: context.cut("suspects") });
+  return table({ caption: "suspects of either trace", noun: ["suspect", "suspects"], rows: document.suspects, columns, cut: context.cut("diff.suspects") });
 }
 
 export function compare(context: Context): HTMLElement | null {
@@ -154,7 +154,7 @@ export function compare(context: Context): HTMLElement | null {
               { key: "what", label: "what", kind: "text", value: (row) => row.what },
               { key: "before", label: "before", kind: "name", value: (row) => row.before },
               { key: "after", label: "after", kind: "name", value: (row) => row.after },
-              { key: "means", label: "what that does", kind: "text", value: (row) => row.means },
+              { key: "means", label: "what that does", kind: "prose", value: (row) => row.means },
             ],
           }),
         ],

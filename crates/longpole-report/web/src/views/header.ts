@@ -1,6 +1,6 @@
 /** How far the numbers can be believed, what was read, and what the run was on. */
 import type { Triage } from "../documents";
-import { figures } from "../parts";
+import { figures, prose } from "../parts";
 import { type Child, h } from "../text";
 import { bytes, count, plural, time } from "../units";
 
@@ -28,7 +28,7 @@ function noteLine(note: Note): Child {
     note.message,
     h("span", { class: "aside" }, ` (${aside})`),
     note.example === null ? null : [", e.g. ", h("code", {}, note.example)],
-    note.hint === "" ? null : h("span", { class: "hint" }, ` \u2192 ${note.hint}`),
+    note.hint === "" ? null : h("span", { class: "hint" }, " \u2192 ", prose(note.hint)),
   );
 }
 

@@ -70,16 +70,16 @@ export function idle(context: Context): HTMLElement | null {
     { key: "intervals", label: "intervals", kind: "count", value: (row) => row.intervals },
     { key: "largest", label: "largest", kind: "time", value: (row) => row.largest_ns },
     { key: "at", label: "at", kind: "time", value: (row) => row.largest_at_ns, title: "when the largest began" },
-    { key: "meaning", label: "meaning", kind: "text", value: (row) => MEANING[row.cause] ?? "" },
+    { key: "meaning", label: "meaning", kind: "prose", value: (row) => MEANING[row.cause] ?? "" },
   ];
   const rangeColumns: Column<Idle["by_range"][number]>[] = [
     { key: "name", label: "range", kind: "name", value: (row) => row.name },
     { key: "calls", label: "calls", kind: "count", value: (row) => row.calls },
-    { key: "span", label: "span", kind: "time", value: (row) => row.span_ns },
-    { key: "idle", label: "idle", kind: "time", value: (row) => row.idle_ns },
+    { key: "span", label: "span", kind: "time", scale: "range", value: (row) => row.span_ns },
+    { key: "idle", label: "idle", kind: "time", scale: "range", value: (row) => row.idle_ns },
     { key: "share", label: "idle", kind: "percent", value: (row) => (row.span_ns > 0 ? row.idle_ns / row.span_ns : null), bar: true, title: "of the span" },
-    { key: "queue", label: "queue empty", kind: "time", value: (row) => row.empty_queue_ns, title: "the part of the idle time in which nothing was queued" },
-    { key: "causes", label: "largest causes, % of idle", kind: "text", value: (row) => largestCauses(row.causes, row.idle_ns) },
+    { key: "queue", label: "queue empty", kind: "time", scale: "range", value: (row) => row.empty_queue_ns, title: "the part of the idle time in which nothing was queued" },
+    { key: "causes", label: "largest causes, % of idle", kind: "prose", value: (row) => largestCauses(row.causes, row.idle_ns) },
   ];
   const frameColumns: Column<Idle["by_frame"][number]>[] = [
     { key: "name", label: "host frame", kind: "name", value: (row) => (row.inside === null ? row.name : `${row.name ?? ""} in ${row.inside}`) },
@@ -120,7 +120,7 @@ export function idle(context: Context): HTMLElement | null {
       columns: rangeColumns,
       depth: (row) => row.parents.length,
       filter: (row) => [...row.parents, row.name].join(" "),
-      cut: context.cut("by_range"),
+      cut: context.cut("idle.by_range"),
       empty: "The input names no ranges that launched device work.",
     }),
     h("h3", {}, "By host frame"),
@@ -131,7 +131,7 @@ export function idle(context: Context): HTMLElement | null {
       columns: filled(document.by_frame, frameColumns),
       first: 10,
       filter: (row) => `${row.name ?? ""} ${row.inside ?? ""} ${row.cause} ${row.kind}`,
-      cut: context.cut("by_frame"),
+      cut: context.cut("idle.by_frame"),
       empty: "Nothing says what the host did while the device was idle.",
     }),
   );

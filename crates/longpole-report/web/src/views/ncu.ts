@@ -7,6 +7,7 @@ import { type Column, nameCell, table } from "../table";
 import { type Child, h } from "../text";
 import { bytes, clock, count, decimal, MISSING, percents, plural, rate, time, words } from "../units";
 import { facts, trust } from "./header";
+import { leftOut } from "./summary";
 import { familyCell, filled } from "./tables";
 
 type Kernel = Ncu["kernels"][number];
@@ -104,8 +105,8 @@ function rules(kernel: Kernel): Child {
   const columns: Column<Kernel["rules"][number]>[] = [
     { key: "speedup", label: "at most", kind: "percent", value: (row) => (row.speedup_pct === null ? null : row.speedup_pct / 100) },
     { key: "scope", label: "of", kind: "text", value: (row) => (row.scope === "global" ? "the kernel" : row.scope === "local" ? "the part" : null) },
-    { key: "title", label: "suggestion", kind: "text", value: (row) => row.title, show: (row) => [h("strong", {}, row.title), row.related ? null : h("span", { class: "aside" }, " unrelated to the verdict")] },
-    { key: "text", label: "what ncu says", kind: "text", value: (row) => row.text },
+    { key: "title", label: "suggestion", kind: "prose", value: (row) => row.title, show: (row) => [h("strong", {}, row.title), row.related ? null : h("span", { class: "aside" }, " unrelated to the verdict")] },
+    { key: "text", label: "what ncu says", kind: "prose", value: (row) => row.text },
   ];
   return [
     h("h4", {}, "Suggestions of ncu ", h("span", { class: "aside" }, "estimates are upper bounds and overlap: do not add them")),
@@ -198,8 +199,9 @@ function kernelView(kernel: Kernel, open: boolean): HTMLElement {
     kernel.nvtx.length === 0 && kernel.process === null ? null : h("p", { class: "aside" }, [kernel.process, ...kernel.nvtx].filter((one) => one !== null).join(" \u203a ")),
     kernel.verdict_because === null ? null : h("p", { class: "lead" }, bound(kernel.verdict), `: ${kernel.verdict_because}`),
     figures(kernelFigures(kernel)),
-    kernel.symptoms.length === 0 ? null : h("ul", { class: "notes" }, kernel.symptoms.map((one) => h("li", { class: "note" }, h("strong", {}, words(one.code)), `: ${one.text}`))),
-    h("div", { class: "two" }, throughput(kernel), h("div", {}, occupancy(kernel), stalls(kernel))),
+    kernel.symptoms.length === 0 ? null : h("ul", { class: "notes" }, kernel.symptoms.map((one) => h("li", { class: "note" }, one.text))),
+    h("div", { class: "two" }, throughput(kernel), occupancy(kernel)),
+    stalls(kernel),
     rules(kernel),
     hot(kernel),
     lines(kernel),
@@ -212,9 +214,9 @@ const SHARED: Column<Name>[] = [
   { key: "launches", label: "launches", kind: "count", value: (row) => row.launches },
   { key: "time", label: "time", kind: "time", value: (row) => row.duration_ns },
   { key: "share", label: "share", kind: "percent", value: (row) => row.share_fraction, bar: true },
-  { key: "min", label: "min", kind: "time", value: (row) => row.min_ns },
-  { key: "median", label: "median", kind: "time", value: (row) => row.median_ns },
-  { key: "max", label: "max", kind: "time", value: (row) => row.max_ns },
+  { key: "min", label: "min", kind: "time", scale: "one", value: (row) => row.min_ns },
+  { key: "median", label: "median", kind: "time", scale: "one", value: (row) => row.median_ns },
+  { key: "max", label: "max", kind: "time", scale: "one", value: (row) => row.max_ns },
   { key: "dram", label: "DRAM", kind: "percent", value: (row) => (row.dram_pct === null ? null : row.dram_pct / 100), title: "of peak, weighted by time" },
   { key: "sm", label: "SM", kind: "percent", value: (row) => (row.sm_pct === null ? null : row.sm_pct / 100), title: "of peak, weighted by time" },
   { key: "verdict", label: "verdict", kind: "text", value: (row) => row.verdict, show: (row) => bound(row.verdict), title: "that most of the time has" },
@@ -248,7 +250,7 @@ export function ncu(context: Context): (HTMLElement | null)[] {
   ];
   const launches = document.launches;
   return [
-    section("summary", "Summary", trust(document.trust), facts(ncuSource(document.source)), h("h3", {}, "By kernel"), table({ caption: "totals by kernel name", noun: ["kernel", "kernels"], rows: document.names, columns: filled(document.names, nameColumns), filter: (row) => `${row.name ?? ""} ${row.family ?? ""}`, cut: context.cut("names"), empty: "The report holds no kernels." })),
+    section("summary", "Summary", trust(document.trust), facts(ncuSource(document.source)), h("h3", {}, "By kernel"), table({ caption: "totals by kernel name", noun: ["kernel", "kernels"], rows: document.names, columns: filled(document.names, nameColumns), filter: (row) => `${row.name ?? ""} ${row.family ?? ""}`, cut: context.cut("ncu.names"), empty: "The report holds no kernels." }), leftOut(context)),
     section(
       "kernels",
       "Kernels in full",
@@ -260,6 +262,6 @@ export function ncu(context: Context): (HTMLElement | null)[] {
     document.families.length < 2 ? null : section("families", "Kernel families", table({ caption: "totals by family", noun: ["family", "families"], rows: document.families, columns: filled(document.families, familyColumns) })),
     launches === null || launches.length === 0
       ? null
-      : section("launches", "Launches", table({ caption: "launches", noun: ["launch", "launches"], rows: launches, columns: filled(launches, launchColumns), filter: (row) => `${row.name} ${row.family ?? ""} ${row.nvtx ?? ""}`, cut: context.cut("launches") })),
+      : section("launches", "Launches", table({ caption: "launches", noun: ["launch", "launches"], rows: launches, columns: filled(launches, launchColumns), filter: (row) => `${row.name} ${row.family ?? ""} ${row.nvtx ?? ""}`, cut: context.cut("ncu.launches") })),
   ];
 }

@@ -2,9 +2,9 @@
 import type { Context } from "../context";
 import type { Roofline } from "../documents";
 import { none, section } from "../parts";
-import { type Column, table } from "../table";
+import { type Column, nameCell, table } from "../table";
 import { type Child, h, s, setText } from "../text";
-import { bytes, count, decimal, flopRate, flops, percents, plural, rate, time } from "../units";
+import { bytes, count, decimal, flopRate, flops, MISSING, percents, plural, rate, time } from "../units";
 import { facts } from "./header";
 import { filled } from "./tables";
 
@@ -116,14 +116,11 @@ function plot(document: Roofline): Child {
   }
   svg.append(s("text", { class: "axis", x: (LEFT + W - RIGHT) / 2, y: H - 8, "text-anchor": "middle" }, "FLOPs a byte"));
   svg.append(s("text", { class: "axis", x: 12, y: (TOP + H - BOTTOM) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(TOP + H - BOTTOM) / 2})` }, "FLOP/s"));
-  for (const [i, [name, peak]] of lines.entries()) {
+  for (const [i, [, peak]] of lines.entries()) {
     const corner = peak / peaks.memory_bytes_per_s;
     const start = Math.max(left, bottom / peaks.memory_bytes_per_s);
     svg.append(s("path", { class: `roof roof-${i}`, d: `M${x(start)} ${y(start * peaks.memory_bytes_per_s)}L${x(Math.min(corner, right))} ${y(Math.min(peak, right * peaks.memory_bytes_per_s))}${corner < right ? `L${x(right)} ${y(peak)}` : ""}` }));
-    svg.append(s("text", { class: "roof-name", x: W - RIGHT - 4, y: y(peak) - 4, "text-anchor": "end" }, `${name} ${flopRate(peak)}`));
   }
-  const slopeAt = Math.max(left * 2, (bottom * 3) / peaks.memory_bytes_per_s);
-  svg.append(s("text", { class: "roof-name", x: x(slopeAt) + 6, y: y(slopeAt * peaks.memory_bytes_per_s) - 8 }, `memory ${rate(peaks.memory_bytes_per_s)}`));
   const most = drawn[0]?.row.device_ns ?? 1;
   const told = h("p", { class: "told", role: "status" }, "focus or point at a mark to read it; arrow keys go from mark to mark, largest first");
   const marks: SVGElement[] = [];
@@ -159,6 +156,11 @@ function plot(document: Roofline): Child {
   }
   // Small ones last, so that they stay visible.
   svg.append(...marks);
+  for (const [name, peak] of lines) svg.append(s("text", { class: "roof-name", x: W - RIGHT - 4, y: y(peak) - 6, "text-anchor": "end" }, `${name} ${flopRate(peak)}`));
+  const slope = Math.max(left, bottom / peaks.memory_bytes_per_s);
+  const [fromX, fromY] = [x(slope), y(slope * peaks.memory_bytes_per_s)];
+  const angle = (Math.atan2(y(slope * 10 * peaks.memory_bytes_per_s) - fromY, x(slope * 10) - fromX) * 180) / Math.PI;
+  svg.append(s("text", { class: "roof-name", x: fromX + 8, y: fromY - 7, transform: `rotate(${angle.toFixed(1)} ${fromX.toFixed(1)} ${fromY.toFixed(1)})` }, `memory ${rate(peaks.memory_bytes_per_s)}`));
   const verdicts = [...new Set(drawn.map((point) => point.row.verdict))].filter((one) => one !== null);
   const key = h(
     "ul",
@@ -182,13 +184,13 @@ export function roofline(context: Context): HTMLElement | null {
   const { peaks, rows } = document;
   if (rows.length === 0) return section("roofline", "Roofline", none("No device work was recorded, so there is nothing to hold against the device's peaks."));
   const columns: Column<Row>[] = [
-    { key: "name", label: "operator", kind: "name", value: (row) => row.name },
-    { key: "shapes", label: "input shapes", kind: "name", value: (row) => shapes(row.shapes) },
+    { key: "name", label: "operator", kind: "name", value: (row) => row.name, show: (row) => nameCell(row.name, 32) },
+    { key: "shapes", label: "input shapes", kind: "name", value: (row) => shapes(row.shapes), show: (row) => nameCell(shapes(row.shapes) ?? MISSING, 30) },
     { key: "calls", label: "calls", kind: "count", value: (row) => row.calls },
-    { key: "time", label: "time", kind: "time", value: (row) => row.device_ns, total: document.busy_ns },
+    { key: "time", label: "time", kind: "time", scale: "time", value: (row) => row.device_ns, total: document.busy_ns },
     { key: "share", label: "share", kind: "percent", value: (row) => row.share_fraction, bar: true, title: "of busy" },
-    { key: "floor", label: "floor", kind: "time", value: (row) => row.floor_ns, total: document.floor_ns, title: "the least time that the bytes and the arithmetic take" },
-    { key: "above", label: "above", kind: "time", value: (row) => row.above_floor_ns, total: document.above_floor_ns, title: "time above the floor: what a perfect kernel would win" },
+    { key: "floor", label: "floor", kind: "time", scale: "time", value: (row) => row.floor_ns, total: document.floor_ns, title: "the least time that the bytes and the arithmetic take" },
+    { key: "above", label: "above", kind: "time", scale: "time", value: (row) => row.above_floor_ns, total: document.above_floor_ns, title: "time above the floor: what a perfect kernel would win" },
     { key: "ratio", label: "time/floor", kind: "decimal", value: (row) => row.time_over_floor },
     { key: "bound", label: "bound by", kind: "text", value: boundBy },
     { key: "flops", label: "FLOPs/call", kind: "flops", value: (row) => row.flops_per_call },

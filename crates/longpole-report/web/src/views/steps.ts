@@ -102,10 +102,10 @@ function ceilings(group: Group): Child {
   const same = (one: Ceiling): boolean => best !== null && one.kind === best.kind && one.subject === best.subject && one.basis === best.basis && one.roles.join() === best.roles.join() && one.cause === best.cause && one.part === best.part;
   const listed = [...(best === null ? [] : [best]), ...wins.filter((one) => !same(one))];
   const columns: Column<Ceiling>[] = [
-    { key: "change", label: "what is changed", kind: "text", value: change, show: (row) => [row === best ? h("strong", { class: "best" }, "best supported: ") : null, change(row)] },
+    { key: "change", label: "what is changed", kind: "prose", value: change, show: (row) => [row === best ? h("strong", { class: "best" }, "best supported: ") : null, change(row)] },
     { key: "ns", label: "wins a step", kind: "time", value: (row) => row.ns_per_step },
     { key: "span", label: "of span", kind: "percent", value: (row) => row.of_span_fraction, bar: true },
-    { key: "basis", label: "rests on", kind: "text", value: (row) => row.basis },
+    { key: "basis", label: "rests on", kind: "prose", value: (row) => row.basis },
   ];
   return [
     h("h4", {}, "At most to win ", h("span", { class: "aside" }, "(ceilings overlap: do not add them)")),
@@ -216,7 +216,7 @@ function groupFigures(group: Group): Figure[] {
   }
   if (group.first_half_busy_ns !== null && group.second_half_busy_ns !== null && group.first_half_busy_ns > 0) {
     const drift = group.second_half_busy_ns / group.first_half_busy_ns - 1;
-    if (group.count % 2 === 0) list.push({ label: "second half", value: `${drift >= 0 ? "+" : ""}${percents(drift)}`, aside: "busy, against the first half" });
+    if (group.count % 2 === 0) list.push({ label: "second half", value: `${drift >= 0 ? "+" : "-"}${Math.abs(100 * drift).toFixed(1)} %`, aside: "busy, against the first half" });
   }
   return list;
 }
@@ -227,12 +227,12 @@ function groupView(context: Context, group: Group, open: boolean): HTMLElement {
     { key: "role", label: "role", kind: "name", value: (row) => row.role },
     { key: "part", label: "part", kind: "text", value: (row) => row.part },
     { key: "from", label: "from", kind: "text", value: (row) => row.from, title: "where the role comes from" },
-    { key: "kernel", label: "kernel", kind: "name", value: (row) => row.kernel, show: (row) => [nameCell(row.kernel, 36), row.names.length > 1 ? h("span", { class: "aside" }, ` +${row.names.length - 1}`) : null] },
+    { key: "kernel", label: "kernel", kind: "name", value: (row) => row.kernel, show: (row) => [nameCell(row.kernel, 30), row.names.length > 1 ? h("span", { class: "aside" }, ` +${row.names.length - 1}`) : null] },
     { key: "calls", label: "calls", kind: "mean", value: (row) => row.calls, total: rows.reduce((all, row) => all + row.calls, 0) },
-    { key: "ns", label: "time a step", kind: "time", value: (row) => row.ns, total: group.busy_ns },
+    { key: "ns", label: "time a step", kind: "time", scale: "step", value: (row) => row.ns, total: group.busy_ns },
     { key: "share", label: "share", kind: "percent", value: (row) => row.share, bar: true, title: "of the busy time of all steps" },
-    { key: "floor", label: "floor", kind: "time", value: (row) => row.floor, title: "the least time that its operators' bytes and arithmetic take" },
-    { key: "ceiling", label: "could save", kind: "time", value: (row) => row.ceiling, title: "a step, if it took no longer than its floor" },
+    { key: "floor", label: "floor", kind: "time", scale: "step", value: (row) => row.floor, title: "the least time that its operators' bytes and arithmetic take" },
+    { key: "ceiling", label: "could save", kind: "time", scale: "step", value: (row) => row.ceiling, title: "a step, if it took no longer than its floor" },
   ];
   const kept = filled(rows, columns);
   return details(
@@ -249,7 +249,7 @@ function groupView(context: Context, group: Group, open: boolean): HTMLElement {
       columns: kept,
       first: 14,
       filter: (row) => `${row.part} ${row.role} ${row.kernel} ${row.names.join(" ")}`,
-      cut: context.cut("rows"),
+      cut: context.cut("steps.groups[].rows"),
     }),
     kept.some((column) => column.key === "floor") ? null : h("p", { class: "aside" }, "floors: no shapes or no element types recorded, the work replayed from a graph, or the device's peaks not known"),
     strip(group),
@@ -273,17 +273,17 @@ export function steps(context: Context): HTMLElement | null {
     { key: "left", label: "left out", kind: "count", value: (row) => row.left_out.length },
     { key: "layers", label: "layers", kind: "count", value: (row) => row.layers },
     { key: "kernels", label: "kernels", kind: "count", value: (row) => row.kernels_per_step },
-    { key: "busy", label: "busy", kind: "time", value: (row) => row.busy_ns },
-    { key: "span", label: "span", kind: "time", value: (row) => row.span_ns },
-    { key: "period", label: "period", kind: "time", value: (row) => row.period_ns, title: "start to start" },
-    { key: "inside", label: "idle inside", kind: "time", value: (row) => row.gap_inside_ns },
-    { key: "between", label: "idle between", kind: "time", value: (row) => row.gap_between_ns },
+    { key: "busy", label: "busy", kind: "time", scale: "step", value: (row) => row.busy_ns },
+    { key: "span", label: "span", kind: "time", scale: "step", value: (row) => row.span_ns },
+    { key: "period", label: "period", kind: "time", scale: "step", value: (row) => row.period_ns, title: "start to start" },
+    { key: "inside", label: "idle inside", kind: "time", scale: "step", value: (row) => row.gap_inside_ns },
+    { key: "between", label: "idle between", kind: "time", scale: "step", value: (row) => row.gap_between_ns },
   ];
   return section(
     "steps",
     "Steps",
     h("p", { class: "aside" }, "medians over the steps of a group"),
-    table({ caption: "groups of steps", noun: ["group", "groups"], rows: document.groups, columns: filled(document.groups, columns), cut: context.cut("groups"), filter: (row) => row.name }),
+    table({ caption: "groups of steps", noun: ["group", "groups"], rows: document.groups, columns: filled(document.groups, columns), cut: context.cut("steps.groups"), filter: (row) => row.name }),
     document.groups.map((group) => groupView(context, group, group === first)),
     document.activities_outside > 0 ? h("p", { class: "aside" }, `${plural(document.activities_outside, "device activity", "device activities")} (${time(document.outside_ns)}) belong to no step`) : null,
     document.notes.length === 0 ? null : h("ul", { class: "notes" }, document.notes.map((note) => h("li", { class: "note" }, note.text))),

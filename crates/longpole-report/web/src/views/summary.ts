@@ -1,7 +1,8 @@
 /** The first section: where the time of the run went, and the report of five lines. */
 import type { Context } from "../context";
 import type { Triage } from "../documents";
-import { none, section, type Segment, stack } from "../parts";
+import { details, none, section, type Segment, stack } from "../parts";
+import { table } from "../table";
 import { type Child, h } from "../text";
 import { count, MISSING, percents, plural, time } from "../units";
 import { facts, hardware, scope, source, trust } from "./header";
@@ -106,6 +107,27 @@ function fiveLines(triage: Triage): HTMLElement {
   return h("dl", { class: "five" }, lines.map(([head, text, strong]) => h("div", { class: strong ? "next" : null }, h("dt", {}, head), h("dd", {}, text || MISSING))));
 }
 
+/** Every list that is shorter in the page than in the documents. */
+export function leftOut(context: Context): Child {
+  const { cuts } = context.report;
+  if (cuts.length === 0) return null;
+  return details(
+    `left out to keep the page small: ${plural(cuts.length, "list", "lists")}`,
+    false,
+    table({
+      caption: "lists that are shorter here",
+      noun: ["list", "lists"],
+      rows: cuts,
+      columns: [
+        { key: "list", label: "list", kind: "name", value: (row) => row.list },
+        { key: "kept", label: "kept", kind: "count", value: (row) => row.kept },
+        { key: "of", label: "of", kind: "count", value: (row) => row.of },
+      ],
+    }),
+    h("p", { class: "aside" }, "the commands themselves, with --json, give all of them"),
+  );
+}
+
 export function summary(context: Context): HTMLElement {
   const triage = context.documents.triage ?? context.documents.sums;
   if (triage === undefined) return section("summary", "Summary", none("This report holds no first page of a trace."));
@@ -122,5 +144,6 @@ export function summary(context: Context): HTMLElement {
       ...(inScope === null ? [] : [["scope", inScope] as [string, Child]]),
       ["hardware", hardware(triage.hardware)],
     ]),
+    leftOut(context),
   );
 }

@@ -1,9 +1,9 @@
 /** Suspects with their evidence, the most that each could win, and what to try next; and the four questions. */
 import type { Context } from "../context";
 import type { Triage } from "../documents";
-import { details, figures, none, section } from "../parts";
+import { details, figures, none, prose, section } from "../parts";
 import { type Child, h } from "../text";
-import { bytes, decimal, MISSING, percents, plural, rate, time, words } from "../units";
+import { bytes, count, decimal, MISSING, percents, rate, time, words } from "../units";
 
 type Smell = Triage["smells"][number];
 type Evidence = Smell["evidence"];
@@ -29,7 +29,7 @@ export function evidenceFigure(key: string, value: number | string | string[] | 
     as("_bytes_per_s", rate) ??
     as("_ns", time) ??
     as("_fraction", percents) ??
-    as("_bytes", bytes) ?? { label: words(key), value: Number.isInteger(value) ? plural(value, "", "").trim() : decimal(value) }
+    as("_bytes", bytes) ?? { label: words(key), value: Number.isInteger(value) ? count(value) : decimal(value) }
   );
 }
 
@@ -73,7 +73,7 @@ function suspect(context: Context, smell: Smell): HTMLElement {
       { class: "suspect-body" },
       h("div", { class: "suspect-head" }, title, h("span", { class: "buttons" }, context.buttons(`smell:${smell.code}:${smell.subject}`))),
       h("p", {}, smell.summary),
-      h("p", { class: "next" }, "\u2192 ", smell.next, smell.ceiling.win_ns === null ? null : ["; ", win(smell)]),
+      h("p", { class: "next" }, "\u2192 ", prose(smell.next), smell.ceiling.win_ns === null ? null : ["; ", win(smell)]),
       details("evidence", false, evidence(smell.evidence), h("p", { class: "formula" }, h("span", { class: "aside" }, "ceiling: "), smell.ceiling.formula), h("p", { class: "aside" }, h("code", {}, `longpole explain ${smell.code}`), " says what it means, how it is detected and what usually fixes it")),
     ),
   );
@@ -108,7 +108,7 @@ export function questions(context: Context): HTMLElement | null {
           "div",
           { class: "question" },
           h("h3", {}, one.question),
-          h("p", {}, one.answer),
+          h("p", {}, prose(one.answer)),
           Object.keys(one.evidence).length === 0 ? null : details("figures", false, evidence(one.evidence)),
         ),
       ),
