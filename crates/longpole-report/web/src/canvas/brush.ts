@@ -46,7 +46,12 @@ export class Brush {
 
   /** The first `calm` pixels bear no pattern: text is to stand there. */
   rect(fill: number, x: number, y: number, w: number, h: number, calm = 0): void {
-    this.rects[fill]!.push(x, y, w, h);
+    const rects = this.rects[fill]!;
+    const last = rects.length - 4;
+    // Slivers that touch are one rectangle.
+    if (last >= 0 && w < 4 && rects[last + 1] === y && rects[last + 3] === h && x >= rects[last]! && x <= rects[last]! + rects[last + 2]!) {
+      rects[last + 2] = Math.max(rects[last + 2]!, x + w - rects[last]!);
+    } else rects.push(x, y, w, h);
     // Patterns tell colours apart; on a sliver they are but noise.
     if (w - calm >= 5 && this.inks.fills[fill]!.pattern !== null) this.patterned[fill]!.push(x + calm, y, w - calm, h);
   }

@@ -92,7 +92,7 @@ function drawBlock(brush: Brush, fill: number, blocks: LaneBlocks, i: number, x:
   const extent = blocks.spans.end[i]! - blocks.spans.start[i]!;
   const share = extent > 0 ? Math.min(1, blocks.busy[i]! / extent) : 1;
   // Its ground says where it reaches, the bar how much of it is covered.
-  const full = Math.max(2, height * share);
+  const full = Math.max(2, brush.snap(height * share));
   if (w >= 3 && full < height - 1) brush.rect(FILL.dim, x, top, w, height);
   brush.rect(fill, x, top + height - full, w, full);
   if (hatched && w >= 4) brush.hatch(x, top, w, height);

@@ -155,7 +155,8 @@ class TimelineView {
   }
 
   show(moment: Moment): void {
-    this.root.scrollIntoView({ block: "start", behavior: calm() ? "auto" : "smooth" });
+    // With its heading, when it stands under one.
+    (this.root.closest("section") ?? this.root).scrollIntoView({ block: "start", behavior: calm() ? "auto" : "smooth" });
     this.state.show(moment);
     this.flashBegan = performance.now();
     this.live.textContent = visible(`timeline at ${moment.label}${this.state.selected === null ? "" : `: ${sentence(this.model, this.state.selected)}`}`);
