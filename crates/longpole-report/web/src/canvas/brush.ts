@@ -4,9 +4,17 @@
  */
 
 import type { Inks } from "./ink";
-import type { TextFit } from "./names";
+import { TextFit } from "./names";
 
 export const FONT = "11px system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
+
+/** How wide texts are on `ctx`. Its font is set each time, for a canvas forgets it whenever its size changes. */
+export function fitOn(ctx: CanvasRenderingContext2D): TextFit {
+  return new TextFit((text) => {
+    ctx.font = FONT;
+    return ctx.measureText(text).width;
+  });
+}
 
 interface Text {
   text: string;

@@ -2,6 +2,7 @@
 
 import { FONT } from "./brush";
 import { FILL, type Inks } from "./ink";
+import type { TextFit } from "./names";
 import type { Strip } from "./overview";
 import { duration, ticks } from "./time";
 import type { View } from "./view";
@@ -13,6 +14,7 @@ export const RULER = 22;
 export const HEAD = OVERVIEW + RULER;
 
 export interface Head {
+  fit: TextFit;
   width: number;
   left: number;
   right: number;
@@ -41,7 +43,7 @@ export function drawHead(ctx: CanvasRenderingContext2D, inks: Inks, head: Head):
   ctx.fillRect(0, HEAD - 1, width, 1);
 }
 
-function drawOverview(ctx: CanvasRenderingContext2D, inks: Inks, { left, right, whole, view, strips, marks }: Head): void {
+function drawOverview(ctx: CanvasRenderingContext2D, inks: Inks, { fit, left, right, whole, view, strips, marks }: Head): void {
   const height = OVERVIEW - 6;
   ctx.fillStyle = inks.sunken;
   ctx.fillRect(left, 2, right - left, height);
@@ -50,7 +52,7 @@ function drawOverview(ctx: CanvasRenderingContext2D, inks: Inks, { left, right, 
   strips.forEach(({ title }, k) => {
     if (strip_height < 11) return;
     ctx.fillStyle = inks.ink_soft;
-    ctx.fillText(clip(visible(title), left - 8), 4, 2 + (k + 0.5) * strip_height);
+    ctx.fillText(fit.fit(visible(title), left - 8), 4, 2 + (k + 0.5) * strip_height);
   });
   if (marks !== null) {
     ctx.fillStyle = inks.bad;
@@ -96,12 +98,6 @@ function busyPicture(strips: Strip[], inks: Inks, width: number, height: number)
   }
   pictures.set(strips, { inks, picture });
   return picture;
-}
-
-function clip(text: string, most: number): string {
-  // About six pixels a character; an overview's titles need not be exact.
-  const characters = Math.floor(most / 6);
-  return text.length <= characters ? text : characters < 3 ? "" : `${text.slice(0, characters - 1)}\u2026`;
 }
 
 function drawRuler(ctx: CanvasRenderingContext2D, inks: Inks, { left, right, whole, view, range, cursor }: Head): void {

@@ -66,7 +66,7 @@ function drawRow(brush: Brush, scene: Scene, line: Line, lane: LaneModel, piece:
     const id = name[i]!;
     const hit = scene.found === null || scene.found.names[id] === 1;
     const fill = hit ? (fills[id] ?? FILL.rest) : FILL.dim;
-    if (steps && drawn >= 6) drawStep(brush, x0, top, drawn, height, stepLabel(scene, lane, blocks === null ? i : null, id), hit);
+    if (steps && drawn >= 3) drawStep(brush, x0, top, drawn, height, stepLabel(scene, lane, blocks === null ? i : null, id), hit);
     else if (blocks === null || blocks.count[i] === 1) {
       const calm = named && drawn >= 14 ? write(brush, scene, fill, id, x0, top, drawn, height) : 0;
       brush.rect(fill, x0, top, drawn, height, calm);
@@ -111,7 +111,7 @@ function drawStep(brush: Brush, x: number, top: number, w: number, height: numbe
   const wide = text === "" ? 0 : brush.fit.width(text) + 8;
   const from = x + (w - wide) / 2;
   brush.rect(fill, x, top + 3, 1, height - 6);
-  brush.rect(fill, x + w - 1, top + 3, 1, height - 6);
+  if (w >= 6) brush.rect(fill, x + w - 1, top + 3, 1, height - 6);
   if (wide === 0) brush.rect(fill, x, middle, w, 1);
   else {
     brush.rect(fill, x, middle, from - x, 1);
