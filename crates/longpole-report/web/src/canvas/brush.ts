@@ -4,9 +4,17 @@
  */
 
 import type { Inks } from "./ink";
-import type { TextFit } from "./names";
+import { TextFit } from "./names";
 
 export const FONT = "11px system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif";
+
+/** How wide texts are on `ctx`. Its font is set each time, for a canvas forgets it whenever its size changes. */
+export function fitOn(ctx: CanvasRenderingContext2D): TextFit {
+  return new TextFit((text) => {
+    ctx.font = FONT;
+    return ctx.measureText(text).width;
+  });
+}
 
 interface Text {
   text: string;
@@ -46,7 +54,12 @@ export class Brush {
 
   /** The first `calm` pixels bear no pattern: text is to stand there. */
   rect(fill: number, x: number, y: number, w: number, h: number, calm = 0): void {
-    this.rects[fill]!.push(x, y, w, h);
+    const rects = this.rects[fill]!;
+    const last = rects.length - 4;
+    // Slivers that touch are one rectangle.
+    if (last >= 0 && w < 4 && rects[last + 1] === y && rects[last + 3] === h && x >= rects[last]! && x <= rects[last]! + rects[last + 2]!) {
+      rects[last + 2] = Math.max(rects[last + 2]!, x + w - rects[last]!);
+    } else rects.push(x, y, w, h);
     // Patterns tell colours apart; on a sliver they are but noise.
     if (w - calm >= 5 && this.inks.fills[fill]!.pattern !== null) this.patterned[fill]!.push(x + calm, y, w - calm, h);
   }

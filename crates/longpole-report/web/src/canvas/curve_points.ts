@@ -1,7 +1,5 @@
 /** Step curves over time: what is drawn of them, and what they are at a time. */
 
-import { lowerBound } from "./spans";
-
 export interface Points {
   t: Float64Array;
   v: Float64Array;
@@ -48,19 +46,17 @@ export function columnsOf(points: Points, a: number, b: number, width: number): 
   const ns_per_px = (b - a) / Math.max(1, width);
   let value = valueAt(points, a);
   if (value !== null) columns.push({ x: 0, first: value, least: value, most: value, last: value });
-  for (let i = upperBound(t, a); i < t.length && t[i]! <= b; ) {
+  let column: Column | null = null;
+  for (let i = upperBound(t, a); i < t.length && t[i]! <= b; i++) {
     const x = Math.min(width - 1, Math.floor((t[i]! - a) / ns_per_px));
-    const first = value ?? v[i]!;
-    let least = first;
-    let most = first;
-    // At least this one, whatever rounding says of where its column ends.
-    const end = Math.max(i + 1, lowerBound(t, a + (x + 1) * ns_per_px, i));
-    for (; i < end && i < t.length && t[i]! <= b; i++) {
-      least = Math.min(least, v[i]!);
-      most = Math.max(most, v[i]!);
-      value = v[i]!;
+    const after = v[i]!;
+    if (column === null || column.x !== x) {
+      const first: number = value ?? after;
+      columns.push((column = { x, first, least: first, most: first, last: first }));
     }
-    columns.push({ x, first, least, most, last: value! });
+    column.least = Math.min(column.least, after);
+    column.most = Math.max(column.most, after);
+    column.last = value = after;
   }
   return columns;
 }

@@ -16,12 +16,16 @@ const row = (term: string, ...what: Child[]): Child => [h("dt", {}, term), h("dd
 
 /** A button that goes to an event. */
 function jump(state: TimelineState, event: number, words: string): Child {
-  return h("button", { type: "button", class: "lp-jump", click: () => state.select(event, false) }, words);
+  return h("button", { type: "button", class: "lp-jump", click: () => state.select(event) }, words);
 }
 
+/** The event's name in full: of gaps the cause in words, of steps with their number. */
 export function nameOf(model: Model, ref: EventRef): string {
-  const name = model.name(model.facts(ref).name);
-  return ref.lane.lane.kind === "gaps" ? causeWords(name) : name;
+  const { name: index, detail } = model.facts(ref);
+  const name = model.name(index);
+  if (ref.lane.lane.kind === "gaps") return causeWords(name);
+  const number = ref.lane.lane.kind === "steps" ? (model.timeline.details[detail] ?? "") : "";
+  return number === "" ? name : `${name} \u00b7 ${number}`;
 }
 
 /** What the live region says of the chosen event. */

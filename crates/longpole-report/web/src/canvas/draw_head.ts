@@ -1,7 +1,8 @@
 /** The overview strip and the ruler above the lanes. */
 
 import { FONT } from "./brush";
-import type { Inks } from "./ink";
+import { FILL, type Inks } from "./ink";
+import type { TextFit } from "./names";
 import type { Strip } from "./overview";
 import { duration, ticks } from "./time";
 import type { View } from "./view";
@@ -13,6 +14,7 @@ export const RULER = 22;
 export const HEAD = OVERVIEW + RULER;
 
 export interface Head {
+  fit: TextFit;
   width: number;
   left: number;
   right: number;
@@ -41,23 +43,16 @@ export function drawHead(ctx: CanvasRenderingContext2D, inks: Inks, head: Head):
   ctx.fillRect(0, HEAD - 1, width, 1);
 }
 
-function drawOverview(ctx: CanvasRenderingContext2D, inks: Inks, { left, right, whole, view, strips, marks }: Head): void {
+function drawOverview(ctx: CanvasRenderingContext2D, inks: Inks, { fit, left, right, whole, view, strips, marks }: Head): void {
   const height = OVERVIEW - 6;
   ctx.fillStyle = inks.sunken;
   ctx.fillRect(left, 2, right - left, height);
   const strip_height = height / Math.max(1, strips.length);
-  strips.forEach(({ busy, title }, k) => {
-    const bottom = 2 + (k + 1) * strip_height;
-    const step = (right - left) / busy.length;
-    ctx.fillStyle = inks.fills[2]!.colour;
-    for (let i = 0; i < busy.length; i++) {
-      const h = busy[i]! * (strip_height - 1);
-      if (h > 0) ctx.fillRect(left + i * step, bottom - Math.max(1, h), Math.max(step, 0.5), Math.max(1, h));
-    }
-    if (strip_height >= 11) {
-      ctx.fillStyle = inks.ink_soft;
-      ctx.fillText(clip(visible(title), left - 8), 4, bottom - strip_height / 2);
-    }
+  ctx.drawImage(busyPicture(strips, inks, Math.round(right - left), height), left, 2, right - left, height);
+  strips.forEach(({ title }, k) => {
+    if (strip_height < 11) return;
+    ctx.fillStyle = inks.ink_soft;
+    ctx.fillText(fit.fit(visible(title), left - 8), 4, 2 + (k + 0.5) * strip_height);
   });
   if (marks !== null) {
     ctx.fillStyle = inks.bad;
@@ -77,10 +72,32 @@ function drawOverview(ctx: CanvasRenderingContext2D, inks: Inks, { left, right, 
   ctx.strokeRect(x0, 2, x1 - x0, height);
 }
 
-function clip(text: string, most: number): string {
-  // About six pixels a character; an overview's titles need not be exact.
-  const characters = Math.floor(most / 6);
-  return text.length <= characters ? text : characters < 3 ? "" : `${text.slice(0, characters - 1)}\u2026`;
+/** The strips as a picture, drawn once: they are thousands of bars, and the same in every frame. */
+const pictures = new WeakMap<Strip[], { inks: Inks; picture: HTMLCanvasElement }>();
+
+function busyPicture(strips: Strip[], inks: Inks, width: number, height: number): HTMLCanvasElement {
+  const known = pictures.get(strips);
+  if (known !== undefined && known.inks === inks && known.picture.width === 2 * width) return known.picture;
+  const picture = document.createElement("canvas");
+  // Two device pixels a pixel, whatever the screen has: bars are a pixel wide and more.
+  picture.width = 2 * width;
+  picture.height = 2 * height;
+  const ctx = picture.getContext("2d");
+  if (ctx !== null) {
+    ctx.scale(2, 2);
+    ctx.fillStyle = inks.fills[FILL.ops]!.colour;
+    const strip_height = height / Math.max(1, strips.length);
+    strips.forEach(({ busy }, k) => {
+      const step = width / busy.length;
+      for (let i = 0; i < busy.length; i++) {
+        const h = busy[i]! * (strip_height - 1);
+        // Little work is still some.
+        if (h > 0) ctx.fillRect(i * step, (k + 1) * strip_height - Math.max(1, h), Math.max(step, 0.5), Math.max(1, h));
+      }
+    });
+  }
+  pictures.set(strips, { inks, picture });
+  return picture;
 }
 
 function drawRuler(ctx: CanvasRenderingContext2D, inks: Inks, { left, right, whole, view, range, cursor }: Head): void {

@@ -18,6 +18,8 @@ export interface Scene {
   fills: Record<string, Uint16Array>;
   /** Label by name, as it is written into events. */
   label(name: number): string;
+  /** Text of a detail by number. */
+  detail(number: number): string;
   found: Found | null;
 }
 
@@ -64,7 +66,7 @@ function drawRow(brush: Brush, scene: Scene, line: Line, lane: LaneModel, piece:
     const id = name[i]!;
     const hit = scene.found === null || scene.found.names[id] === 1;
     const fill = hit ? (fills[id] ?? FILL.rest) : FILL.dim;
-    if (steps && drawn >= 6) drawStep(brush, x0, top, drawn, height, scene.label(id), hit);
+    if (steps && drawn >= 3) drawStep(brush, x0, top, drawn, height, stepLabel(scene, lane, blocks === null ? i : null, id), hit);
     else if (blocks === null || blocks.count[i] === 1) {
       const calm = named && drawn >= 14 ? write(brush, scene, fill, id, x0, top, drawn, height) : 0;
       brush.rect(fill, x0, top, drawn, height, calm);
@@ -90,10 +92,16 @@ function drawBlock(brush: Brush, fill: number, blocks: LaneBlocks, i: number, x:
   const extent = blocks.spans.end[i]! - blocks.spans.start[i]!;
   const share = extent > 0 ? Math.min(1, blocks.busy[i]! / extent) : 1;
   // Its ground says where it reaches, the bar how much of it is covered.
-  const full = Math.max(2, height * share);
+  const full = Math.max(2, brush.snap(height * share));
   if (w >= 3 && full < height - 1) brush.rect(FILL.dim, x, top, w, height);
   brush.rect(fill, x, top + height - full, w, full);
   if (hatched && w >= 4) brush.hatch(x, top, w, height);
+}
+
+/** A step's number, which is its detail, behind the name of its group. */
+function stepLabel(scene: Scene, lane: LaneModel, at: number | null, name: number): string {
+  const detail = at === null ? "" : scene.detail(lane.events().detail?.[at] ?? 0);
+  return detail === "" ? scene.label(name) : `${scene.label(name)} \u00b7 ${detail}`;
 }
 
 function drawStep(brush: Brush, x: number, top: number, w: number, height: number, label: string, hit: boolean): void {
@@ -103,7 +111,7 @@ function drawStep(brush: Brush, x: number, top: number, w: number, height: numbe
   const wide = text === "" ? 0 : brush.fit.width(text) + 8;
   const from = x + (w - wide) / 2;
   brush.rect(fill, x, top + 3, 1, height - 6);
-  brush.rect(fill, x + w - 1, top + 3, 1, height - 6);
+  if (w >= 6) brush.rect(fill, x + w - 1, top + 3, 1, height - 6);
   if (wide === 0) brush.rect(fill, x, middle, w, 1);
   else {
     brush.rect(fill, x, middle, from - x, 1);

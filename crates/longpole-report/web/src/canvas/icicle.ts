@@ -4,10 +4,10 @@ import "./canvas.css";
 import type { Icicle, Report } from "../data";
 import { colour, familyLook } from "../palette";
 import { h, setText, shorten, visible } from "../text";
-import { FONT } from "./brush";
+import { fitOn, FONT } from "./brush";
 import { cellsOf, childrenOf, layoutTree, makeTree, pathTo, step, type Cell, type Edges, type Measure, type Tree } from "./icicle_layout";
 import { readableOn } from "./ink";
-import { shortName, TextFit } from "./names";
+import { knownShortNames, shortName, type TextFit } from "./names";
 import { Frames, Surface } from "./surface";
 import { counted, duration, grouped, percent } from "./time";
 
@@ -27,7 +27,7 @@ export function mountIcicle(el: HTMLElement, report: Report): { redraw(): void }
     const family = report.timeline!.families[report.timeline!.name_family[i] ?? -1];
     if (family !== undefined) families.set(name, family);
   });
-  const view = new IcicleView(el, icicle, families);
+  const view = new IcicleView(el, icicle, families, knownShortNames(report));
   return { redraw: () => view.redraw() };
 }
 
@@ -56,6 +56,7 @@ class IcicleView {
     el: HTMLElement,
     private readonly icicle: Icicle,
     private readonly families: Map<string, string>,
+    private readonly known: Map<string, string>,
   ) {
     this.tree = makeTree(icicle);
     this.edges = { host: layoutTree(this.tree, "host"), device: layoutTree(this.tree, "device") };
@@ -66,8 +67,7 @@ class IcicleView {
       "aria-label": "Icicle of ranges, operators and kernels. Arrow keys walk over it, Enter zooms, Backspace goes back.",
     });
     this.surface = new Surface(canvas);
-    this.surface.ctx.font = FONT;
-    this.fit = new TextFit((text) => this.surface.ctx.measureText(text).width);
+    this.fit = fitOn(this.surface.ctx);
     const measureButton = (measure: Measure, words: string) => h("button", { type: "button", click: () => this.setMeasure(measure) }, words);
     this.buttons = { device: measureButton("device", "device time"), host: measureButton("host", "host time") };
     const input = h("input", { type: "search", placeholder: "find by name", "aria-label": "Find nodes of the icicle by name", spellcheck: "false" });
@@ -209,7 +209,7 @@ class IcicleView {
 
   private label(node: number): string {
     const name = this.icicle.name[node]!;
-    return (this.labels[node] ??= this.icicle.kind[node] === "kernel" ? shortName(name) : visible(name));
+    return (this.labels[node] ??= this.icicle.kind[node] === "kernel" ? (this.known.get(name) ?? shortName(name)) : visible(name));
   }
 
   private look(node: number): { fill: string; glyph: string } {

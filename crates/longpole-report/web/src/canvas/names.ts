@@ -1,5 +1,6 @@
 /** Names as they fit into a picture. Every name passes through `visible` here, before it is measured or drawn. */
 
+import type { Report } from "../data";
 import { visible } from "../text";
 
 /** Longer names are cut before they are looked at; a C++ name's head comes first. */
@@ -34,7 +35,21 @@ export function shortName(name: string): string {
   const parts = head.trim().split(/::|\s+/);
   const last = parts[parts.length - 1] ?? "";
   // Without arguments of either kind in balance this was no signature after all.
-  return last === "" || (!angles && !text.includes("(")) ? text : last;
+  if (last === "" || (!angles && !text.includes("("))) return text;
+  // `gemvx::kernel` says something, `kernel` does not.
+  const scope = parts[parts.length - 2] ?? "";
+  return /^(device_)?kernel\d?$/i.test(last) && scope !== "" && scope !== "void" ? `${scope}::${last}` : last;
+}
+
+/** What the program's own tables call these kernels, by full name. */
+export function knownShortNames(report: Report): Map<string, string> {
+  const kernels: unknown = report.documents.triage?.kernels;
+  const known = new Map<string, string>();
+  if (!Array.isArray(kernels)) return known;
+  for (const kernel of kernels as { name?: unknown; short_name?: unknown }[]) {
+    if (typeof kernel?.name === "string" && typeof kernel.short_name === "string") known.set(kernel.name, visible(kernel.short_name));
+  }
+  return known;
 }
 
 /** How wide texts are in one font, by the sum of their characters' widths. */

@@ -84,8 +84,16 @@ export class TimelineState {
     this.setView(this.whole, { smooth: true, say: "the whole window" });
   }
 
-  /** Chooses an event, unfolds what hides it and brings it into view; `zoomed` makes it fill half of the view. */
-  select(event: number, zoomed = false): boolean {
+  /** Chooses an event that was pointed at: it is seen already, so nothing moves under the pointer. */
+  point(event: number): void {
+    this.selected = this.model.find(event);
+    this.block = null;
+    this.lane = this.selected?.lane.index ?? this.lane;
+    this.changed({});
+  }
+
+  /** Chooses an event, unfolds what hides it and brings it into view. */
+  select(event: number): boolean {
     const found = this.model.find(event);
     if (found === null) return false;
     this.selected = found;
@@ -93,7 +101,7 @@ export class TimelineState {
     this.lane = found.lane.index;
     this.unfold(found.lane.index);
     const { start_ns, end_ns } = this.model.facts(found);
-    this.view = zoomed ? around(start_ns, end_ns, 0.5, this.whole) : revealed(this.view, start_ns, end_ns, this.whole);
+    this.view = revealed(this.view, start_ns, end_ns, this.whole);
     this.changed({ smooth: true, reveal: true });
     return true;
   }

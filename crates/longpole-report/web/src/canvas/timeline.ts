@@ -3,7 +3,7 @@
 import "./canvas.css";
 import type { Moment, Report } from "../data";
 import { h, setText, shorten, visible } from "../text";
-import { Brush, FONT } from "./brush";
+import { Brush, fitOn } from "./brush";
 import { details, nameOf, sentence } from "./details";
 import { drawBody } from "./draw_body";
 import { drawHead, HEAD, OVERVIEW } from "./draw_head";
@@ -14,7 +14,7 @@ import { listen, listenHead } from "./input";
 import { hitLine, lineAt, type Hit } from "./layout";
 import { legend } from "./legend";
 import { Model } from "./model";
-import { shortName, TextFit } from "./names";
+import { knownShortNames, shortName, type TextFit } from "./names";
 import { strips, type Strip } from "./overview";
 import { TimelineState, type Change } from "./state";
 import { calm, Frames, Surface } from "./surface";
@@ -59,6 +59,7 @@ class TimelineView {
   private readonly keys: HTMLDialogElement;
   private readonly frames = new Frames((now) => this.frame(now));
   private readonly labels: (string | undefined)[] = [];
+  private readonly known: Map<string, string>;
   private readonly causes: number[];
   private readonly fills: Scene["fills"];
   private readonly fit: TextFit;
@@ -81,6 +82,7 @@ class TimelineView {
     private readonly model: Model,
   ) {
     this.window = sharedWindow(report);
+    this.known = knownShortNames(report);
     this.state = new TimelineState(model, (change) => this.changed(change));
     this.shown = this.state.view;
     const hint = h(
@@ -121,8 +123,7 @@ class TimelineView {
     el.replaceChildren(this.root);
     this.causes = causesOf(model);
     this.fills = fillTable(model, this.causes);
-    this.body.ctx.font = FONT;
-    this.fit = new TextFit((text) => this.body.ctx.measureText(text).width);
+    this.fit = fitOn(this.body.ctx);
     this.inks = this.readInks();
     this.brush = new Brush(this.body.ctx, this.inks, this.fit, 1);
     listen(this.state, {
@@ -155,7 +156,8 @@ class TimelineView {
   }
 
   show(moment: Moment): void {
-    this.root.scrollIntoView({ block: "start", behavior: calm() ? "auto" : "smooth" });
+    // With its heading, when it stands under one.
+    (this.root.closest("section") ?? this.root).scrollIntoView({ block: "start", behavior: calm() ? "auto" : "smooth" });
     this.state.show(moment);
     this.flashBegan = performance.now();
     this.live.textContent = visible(`timeline at ${moment.label}${this.state.selected === null ? "" : `: ${sentence(this.model, this.state.selected)}`}`);
@@ -233,14 +235,14 @@ class TimelineView {
     this.state.lane = line.lane.index;
     const hit = this.hit(x, y);
     if (hit === null) this.changed({});
-    else if ("event" in hit) this.state.select(hit.event);
+    else if ("event" in hit) this.state.point(hit.event);
     else this.state.selectBlock({ lane: hit.lane.index, level: hit.level, at: hit.at });
   }
 
   private doubleClick(x: number, y: number): void {
     const line = lineAt(this.state.lines, y + this.scroller.scrollTop);
     if (line !== null && line.lane !== null && x < gutterOf(this.body.width)) this.state.toggleLane(line.lane.index);
-    // The first of the two clicks has moved what it chose into view, so the second is taken to mean that.
+    // The clicks before it have chosen what is there.
     else if (line !== null && line.lane !== null) this.state.enter();
   }
 
@@ -277,7 +279,7 @@ class TimelineView {
       this.shown = state.view;
     }
     if (reveal) this.revealLine();
-    const selected = state.selected === null ? "" : nameOf(this.model, state.selected);
+    const selected = state.selected === null ? "" : this.model.name(this.model.facts(state.selected).name);
     this.root.dataset["selectedName"] = visible(selected);
     this.root.dataset["viewStart"] = String(Math.round(state.view.a));
     this.root.dataset["viewEnd"] = String(Math.round(state.view.b));
@@ -340,8 +342,9 @@ class TimelineView {
     else this.flashBegan = null;
     const left = gutterOf(width);
     const right = width - RIGHT;
-    const scene: Scene = { view: this.shown, left, right, fills: this.fills, label: (name) => this.label(name), found: state.found };
+    const scene: Scene = { view: this.shown, left, right, fills: this.fills, label: (name) => this.label(name), detail: (number) => visible(this.model.timeline.details[number] ?? ""), found: state.found };
     drawHead(this.head.ctx, this.inks, {
+      fit: this.fit,
       width,
       left,
       right,
@@ -380,6 +383,7 @@ class TimelineView {
   }
 
   private label(name: number): string {
-    return (this.labels[name] ??= this.model.family(name) >= 0 ? shortName(this.model.name(name)) : visible(this.model.name(name)));
+    const full = this.model.name(name);
+    return (this.labels[name] ??= this.model.family(name) < 0 ? visible(full) : (this.known.get(full) ?? shortName(full)));
   }
 }

@@ -353,6 +353,8 @@ describe("words", () => {
     expect(shortName("at::native::(anonymous namespace)::fused<int>(int)")).toBe("fused");
     expect(shortName("Memcpy HtoD (Pinned -> Device)")).toBe("Memcpy HtoD (Pinned -> Device)");
     expect(shortName("triton_poi_fused_add_0")).toBe("triton_poi_fused_add_0");
+    expect(shortName("std::enable_if<!(false), void>::type internal::gemvx::kernel<int, float>(P<int>)")).toBe("gemvx::kernel");
+    expect(shortName("void kernel<int>(int)")).toBe("kernel");
     expect(shortName("nccl(<>(")).toBe("nccl");
     expect(shortName("<")).toBe("<");
     expect(shortName("a\u202eb")).toBe("a\u27e8U+202E\u27e9b");

@@ -5,7 +5,8 @@
  *
  * With a page, that page; without, a made run. The script drags and zooms with real pointer events, one a frame, at five zooms from
  * the whole window to single kernels, and takes the time from frame to frame as requestAnimationFrame tells it, and the time that
- * the page's own code takes of each. Prints the median, the 95th percentile and the largest of both.
+ * the page's own code takes of each. Prints the median, the 95th percentile and the largest of both, and the page's CPU time a frame,
+ * which says the same on a busy machine.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -56,6 +57,14 @@ try {
   await page.waitForTimeout(500);
   const facts = await page.evaluate(() => ({ ...document.body.dataset }));
   console.log(JSON.stringify(facts));
+  const session = await page.context().newCDPSession(page);
+  await session.send("Performance.enable", { timeDomain: "threadTicks" });
+  const spent = async () => {
+    const { metrics } = await session.send("Performance.getMetrics");
+    const of = (name) => 1000 * (metrics.find((metric) => metric.name === name)?.value ?? NaN);
+    return { script: of("ScriptDuration"), task: of("TaskDuration") };
+  };
+  await page.exposeFunction("spent", spent);
   const results = await page.evaluate(async () => {
     const canvas = document.querySelector(".lp-timeline .lp-scroller canvas");
     const root = document.querySelector(".lp-timeline");
@@ -68,6 +77,7 @@ try {
     const run = async (frames, act) => {
       const between = [];
       const work = [];
+      const before = await globalThis.spent();
       let last = await frame();
       for (let k = 0; k < frames; k++) {
         act(k);
@@ -82,7 +92,8 @@ try {
         work.push(performance.now() - Math.max(began, now));
         last = now;
       }
-      return { between, work };
+      const after = await globalThis.spent();
+      return { between, work, script: (after.script - before.script) / frames, task: (after.task - before.task) / frames };
     };
     const results = [];
     const x = box.left + box.width * 0.6;
@@ -100,10 +111,10 @@ try {
     return results;
   });
   let slow = 0;
-  for (const { name, span, between, work } of results) {
+  for (const { name, span, between, work, script, task } of results) {
     const late = between.filter((ms) => ms > 1000 / 30 + 1).length;
     slow += late;
-    console.log(`${name.padEnd(5)} view ${(span / 1e6).toPrecision(4).padStart(10)} ms   frame to frame ms${summary(between)}   page's work ms${summary(work)}   slower than 30 a second: ${late} of ${between.length}`);
+    console.log(`${name.padEnd(5)} view ${(span / 1e6).toPrecision(4).padStart(10)} ms   frame to frame ms${summary(between)}   page's work ms${summary(work)}   CPU ms a frame: script ${script.toFixed(1)}, all of the page's thread ${task.toFixed(1)}   slower than 30 a second: ${late} of ${between.length}`);
   }
   console.log(`${slow} frames slower than 30 a second`);
 } finally {
