@@ -104,10 +104,10 @@ export function matcher(text: string): ((name: string) => boolean) | null {
   return (name) => name.toLowerCase().includes(wanted);
 }
 
-/** A name that may be long: shortened, with a button that shows all of it. */
-export function nameCell(name: string, most = LONG): Child {
-  const short = shorten(name, most);
-  if (short === name) return h("span", { class: "name" }, name);
+/** A name that may be long: shortened, with a button that shows all of it, or the `whole` one that it is short for. */
+export function nameCell(shown: string, most = LONG, whole = shown): Child {
+  const short = shorten(shown, most);
+  if (short === whole) return h("span", { class: "name" }, whole);
   const text = h("span", { class: "name" }, short);
   const button = h(
     "button",
@@ -116,11 +116,11 @@ export function nameCell(name: string, most = LONG): Child {
       type: "button",
       "aria-expanded": "false",
       "aria-label": "whole name",
-      title: name,
+      title: whole,
       click: () => {
         const open = button.getAttribute("aria-expanded") !== "true";
         button.setAttribute("aria-expanded", String(open));
-        setText(text, open ? name : short);
+        setText(text, open ? whole : short);
         text.classList.toggle("whole", open);
       },
     },

@@ -99,6 +99,14 @@ export function nextFrom(spans: Spans, at: number, to: number, t: number): numbe
 }
 
 /**
+ * First position from `at` on whose span starts at `t` or later, or reaches beyond `t`: a long one may begin right behind a short one,
+ * and must not be passed over with those that end where it begins.
+ */
+export function nextSeen(spans: Spans, at: number, to: number, t: number): number {
+  return Math.min(nextFrom(spans, at, to, t), lowerBound(spans.reach, t, at, to));
+}
+
+/**
  * The span of row `r` at time `t`, or the nearest one that is at most `slack` away; -1 when there is none. Of several that cover `t`
  * the one that started last wins, since it is drawn on top.
  */

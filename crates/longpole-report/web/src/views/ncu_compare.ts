@@ -51,7 +51,7 @@ function figureTable(caption: string, first: string, rows: Figure[], most: numbe
     { key: "what", label: first, kind: "text", value: (row) => words(row.what) },
     { key: "before", label: "before", kind: "decimal", value: (row) => row.before, show: (row) => figureText(row.before, row.unit) },
     { key: "after", label: "after", kind: "decimal", value: (row) => row.after, show: (row) => figureText(row.after, row.unit) },
-    { key: "ratio", label: "after / before", kind: "decimal", value: (row) => row.ratio },
+    { key: "ratio", label: "ratio", kind: "decimal", value: (row) => row.ratio, title: "after over before" },
   ];
   return table({ caption, noun: ["figure", "figures"], rows, columns, first: most });
 }

@@ -66,7 +66,7 @@ export function kernels(context: Context): HTMLElement | null {
   const layers = rows.some((row) => row.kind === "layer");
   const whole = total(rows, (row) => row.cuda_ns);
   const columns: Column<Kernel>[] = [
-    { key: "name", label: layers ? "layer" : "kernel", kind: "name", value: (row) => row.short_name, show: (row) => kernelName(row) },
+    { key: "name", label: layers ? "layer" : "kernel", kind: "name", value: (row) => row.short_name, show: (row) => nameCell(row.short_name, 48, row.name) },
     { key: "family", label: "family", kind: "text", value: (row) => row.family, show: (row) => familyCell(row.family) },
     { key: "calls", label: "calls", kind: "count", value: (row) => row.calls, total: total(rows, (row) => row.calls) },
     { key: "cuda", label: "CUDA", kind: "time", value: (row) => row.cuda_ns, total: whole },
@@ -96,35 +96,6 @@ export function kernels(context: Context): HTMLElement | null {
       empty: "No kernels were recorded: device times are unknown.",
     }),
   );
-}
-
-/** The short name; the button shows the full one as it was recorded. */
-function kernelName(row: Kernel): Child {
-  if (row.name === row.short_name) return nameCell(row.name);
-  return nameCellOf(row.short_name, row.name);
-}
-
-function nameCellOf(short: string, whole: string): Child {
-  const text = h("span", { class: "name" }, short);
-  const full = h("span", { class: "name whole", hidden: true }, whole);
-  const button = h(
-    "button",
-    {
-      class: "unfold",
-      type: "button",
-      "aria-expanded": "false",
-      "aria-label": "whole name",
-      title: whole,
-      click: () => {
-        const open = button.getAttribute("aria-expanded") !== "true";
-        button.setAttribute("aria-expanded", String(open));
-        full.hidden = !open;
-        text.hidden = open;
-      },
-    },
-    "\u2026",
-  );
-  return [text, full, button];
 }
 
 /** A column of buttons, when any row has a moment. */
