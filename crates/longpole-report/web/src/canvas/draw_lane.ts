@@ -5,7 +5,7 @@ import { piecesFor, type Piece } from "./choose";
 import type { Found } from "./find";
 import type { Line } from "./layout";
 import type { LaneBlocks, LaneModel } from "./model";
-import { inView, nextSeen } from "./spans";
+import { inView, nextReaching } from "./spans";
 import type { View } from "./view";
 import { FILL } from "./ink";
 
@@ -73,8 +73,8 @@ function drawRow(brush: Brush, scene: Scene, line: Line, lane: LaneModel, piece:
     } else drawBlock(brush, fill, blocks, i, x0, top, drawn, height, piece.summary && named);
     if (scene.found !== null && hit) brush.mark(x0, top + height - 2, Math.max(drawn, 1), 2);
     at += 1;
-    // Below a pixel the next one worth drawing is the first that begins in another pixel, or reaches into one.
-    if (w <= least) at = Math.max(at, nextSeen(spans, at, to, a + (x0 + least / 2 - scene.left) / px_per_ns));
+    // Behind a sliver the next one worth drawing is the first that reaches into another pixel.
+    if (w <= least) at = nextReaching(spans, at, to, a + (x0 + least / 2 - scene.left) / px_per_ns);
   }
 }
 

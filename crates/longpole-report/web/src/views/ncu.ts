@@ -162,7 +162,7 @@ function lines(kernel: Kernel): Child {
 function lineTable(caption: string, list: Line[]): HTMLElement {
   const columns: Column<Line>[] = [
     { key: "place", label: "line", kind: "text", value: (row) => place(row.file, row.line) ?? "no line is known", show: (row) => (row.file === null ? "no line is known" : placeCell(row.file, row.line)) },
-    { key: "text", label: "source", kind: "text", value: (row) => row.text, show: (row) => (row.text === null ? MISSING : h("code", {}, row.text.trim())) },
+    { key: "text", label: "source", kind: "text", value: (row) => row.text, show: (row) => (row.text === null ? MISSING : nameCell(row.text.trim(), 56)) },
     { key: "samples", label: "samples", kind: "count", value: (row) => row.samples },
     { key: "share", label: "share", kind: "percent", value: (row) => row.share_fraction, bar: true },
     { key: "stall", label: "top stall", kind: "text", value: (row) => (row.stalls[0] === undefined ? null : words(row.stalls[0].reason)) },
