@@ -59,7 +59,11 @@ function plotsOf(curves: Curve[], bytes: Uint8Array): Plot[] {
     if (plot === undefined) plots.set(key, { title: curve.title, unit: curve.unit, lines: [line] });
     else plot.lines.push(line);
   }
-  for (const plot of plots.values()) if (plot.lines.length > 1) plot.title = plot.lines.map(({ curve }) => curve.title).join(", ");
+  for (const plot of plots.values()) {
+    // The device is said once.
+    const rest = plot.lines.slice(1).map(({ curve }) => `${curve.title.split(" \u00b7 ").at(-1) ?? ""} (dashed)`);
+    plot.title = [plot.title, ...rest].join(", ");
+  }
   return [...plots.values()];
 }
 
@@ -225,7 +229,7 @@ class CurvesView {
     ctx.fillStyle = colour("--raised");
     ctx.fillRect(0, top, this.surface.width, TITLE);
     ctx.fillStyle = colour("--ink");
-    ctx.fillText(visible(lines.length > 1 ? `${title} (the upper one dashed)` : title), 6, top + TITLE / 2);
+    ctx.fillText(visible(title), 6, top + TITLE / 2);
     const seen = lines.map(({ points }) => extremes(points, a, b));
     const most = Math.max(1, ...seen.map((pair) => pair?.[1] ?? 0));
     // From zero, so that heights can be compared.
@@ -233,16 +237,11 @@ class CurvesView {
     const height = PLOT - 12;
     const y = (value: number) => bottom - (value / most) * height;
     this.drawScale(most, unit, left, right, y);
-    // The larger curve behind the smaller one.
-    const order = lines.map((line, k) => ({ line, top: seen[k]?.[1] ?? 0, k })).sort((p, q) => q.top - p.top);
     ctx.save();
     ctx.beginPath();
     ctx.rect(left, top + TITLE, right - left, PLOT);
     ctx.clip();
-    order.forEach(({ line }, k) => {
-      const behind = lines.length > 1 && k === 0;
-      this.drawLine(line, left, right, bottom, y, behind);
-    });
+    lines.forEach((line, k) => this.drawLine(line, left, right, bottom, y, k > 0));
     ctx.restore();
   }
 
@@ -264,12 +263,15 @@ class CurvesView {
     const { a, b } = this.view;
     const columns = columnsOf(points, a, b, right - left);
     if (columns.length === 0) return;
+    // A curve that moves in every pixel would be one dark mass: its extremes are drawn as a band.
+    const is_dense = columns.length > (right - left) / 3;
     const path = () => {
       ctx.beginPath();
       ctx.moveTo(left + columns[0]!.x, y(columns[0]!.first));
       for (const { x, first, least, most, last } of columns) {
-        ctx.lineTo(left + x, y(first));
+        if (!is_dense) ctx.lineTo(left + x, y(first));
         ctx.lineTo(left + x, y(most));
+        if (is_dense) continue;
         if (least < first && least < last) ctx.lineTo(left + x, y(least));
         ctx.lineTo(left + x, y(last));
       }
@@ -282,6 +284,12 @@ class CurvesView {
       ctx.fillStyle = colour("--accent");
       ctx.globalAlpha = 0.18;
       ctx.fill();
+      ctx.globalAlpha = 1;
+    }
+    if (is_dense) {
+      ctx.fillStyle = colour(dashed ? "--ink-soft" : "--accent");
+      ctx.globalAlpha = 0.3;
+      for (const { x, least, most } of columns) ctx.fillRect(left + x, y(most), 1, Math.max(1, y(least) - y(most)));
       ctx.globalAlpha = 1;
     }
     path();

@@ -2,8 +2,8 @@
 
 import type { Brush } from "./brush";
 import { drawLane, xOf, type Scene } from "./draw_lane";
-import { heightOf, linesIn, type Hit, type Line } from "./layout";
-import type { EventRef } from "./model";
+import { GROUP_HEIGHT, heightOf, linesIn, pinnedHeading, type Hit, type Line } from "./layout";
+import type { EventRef, LaneModel } from "./model";
 import { visible } from "../text";
 import type { TimelineState } from "./state";
 import { ticks } from "./time";
@@ -46,10 +46,18 @@ export function drawBody(brush: Brush, scene: Scene, state: TimelineState, body:
     ctx.globalAlpha = 1;
   });
   brush.begin(MOST_TEXTS);
-  for (const line of shown) drawLabel(brush, scene, state, line, body);
+  for (const line of shown) {
+    if (line.lane === null) drawHeading(brush, state, line, line.y - body.top, body.width);
+    else drawLabel(brush, scene, state, line, line.lane, body);
+  }
   brush.flush();
   // Over the headings of groups, which they cross.
   clipped(brush, scene, body, () => drawArrows(brush, scene, state, body));
+  const pinned = pinnedHeading(state.lines, body.top);
+  if (pinned !== null) {
+    drawHeading(brush, state, pinned.line, pinned.y, body.width);
+    brush.flush();
+  }
   if (heightOf(state.lines) === 0) brush.ctx.fillText("no lanes", 8, 20);
 }
 
@@ -72,21 +80,22 @@ function drawGrid(brush: Brush, scene: Scene, state: TimelineState, body: Body):
   brush.ctx.globalAlpha = 1;
 }
 
-function drawLabel(brush: Brush, scene: Scene, state: TimelineState, line: Line, body: Body): void {
+function drawHeading(brush: Brush, state: TimelineState, line: Line, y: number, width: number): void {
+  const { ctx, inks } = brush;
+  const { title, lanes } = state.groups[line.group]!;
+  ctx.fillStyle = inks.raised;
+  ctx.fillRect(0, y, width, line.height);
+  ctx.fillStyle = inks.line;
+  ctx.fillRect(0, y, width, 1);
+  const folded = state.foldedGroups.has(line.group);
+  const aside = folded ? ` \u00b7 ${lanes.length} lane${lanes.length === 1 ? "" : "s"}, folded` : "";
+  brush.text(`${folded ? "\u25b8" : "\u25be"} ${visible(title)}${aside}`, 6, y + line.height / 2 + 0.5, width - 12, inks.ink);
+}
+
+function drawLabel(brush: Brush, scene: Scene, state: TimelineState, line: Line, { lane, index }: LaneModel, body: Body): void {
   const { ctx, inks } = brush;
   const y = line.y - body.top;
-  const group = state.groups[line.group]!;
-  if (line.lane === null) {
-    ctx.fillStyle = inks.raised;
-    ctx.fillRect(0, y, body.width, line.height);
-    ctx.fillStyle = inks.line;
-    ctx.fillRect(0, y, body.width, 1);
-    const folded = state.foldedGroups.has(line.group);
-    const lanes = folded ? ` \u00b7 ${group.lanes.length} lane${group.lanes.length === 1 ? "" : "s"}, folded` : "";
-    brush.text(`${folded ? "\u25b8" : "\u25be"} ${visible(group.title)}${lanes}`, 6, y + line.height / 2 + 0.5, body.width - 12, inks.ink);
-    return;
-  }
-  const chosen = line.lane.index === state.lane;
+  const chosen = index === state.lane;
   if (chosen) {
     ctx.fillStyle = inks.accent_ground;
     ctx.fillRect(0, y, scene.left - 1, line.height - 1);
@@ -97,9 +106,8 @@ function drawLabel(brush: Brush, scene: Scene, state: TimelineState, line: Line,
   ctx.fillStyle = inks.line;
   ctx.fillRect(0, y + line.height - 3, body.width, 1);
   ctx.fillRect(scene.left - 1, y, 1, line.height);
-  const { lane } = line.lane;
-  // A high lane's label stays in sight while any of the lane is.
-  const middle = Math.min(Math.max(y, 0) + Math.min(line.height, 20) / 2, y + line.height - 6);
+  // A high lane's label stays in sight while any of the lane is, under the pinned heading.
+  const middle = Math.min(Math.max(y, y < 0 ? GROUP_HEIGHT : 0) + Math.min(line.height, 20) / 2, y + line.height - 6);
   brush.text(visible(lane.title), 12, middle, scene.left - 18, chosen ? inks.ink : inks.ink_soft);
 }
 

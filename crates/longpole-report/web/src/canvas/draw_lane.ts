@@ -70,6 +70,8 @@ function drawRow(brush: Brush, scene: Scene, line: Line, lane: LaneModel, piece:
     else if (blocks === null || blocks.count[i] === 1) {
       const calm = named && drawn >= 14 ? write(brush, scene, fill, id, x0, top, drawn, height) : 0;
       brush.rect(fill, x0, top, drawn, height, calm);
+      // Ranges are pale, for much is written on them; a line says where they reach.
+      if (fill === FILL.ranges) brush.rect(FILL.calls, x0, top + height - 1, drawn, 1);
     } else drawBlock(brush, fill, blocks, i, x0, top, drawn, height, piece.summary && named);
     if (scene.found !== null && hit) brush.mark(x0, top + height - 2, Math.max(drawn, 1), 2);
     at += 1;

@@ -116,12 +116,12 @@ class IcicleView {
     });
     canvas.addEventListener("pointermove", (event) => {
       this.hover = cellAt(event);
-      setText(this.readout, this.words(this.hover ?? this.chosen));
+      setText(this.readout, this.line(this.hover ?? this.chosen));
       this.frames.ask();
     });
     canvas.addEventListener("pointerleave", () => {
       this.hover = null;
-      setText(this.readout, this.words(this.chosen));
+      setText(this.readout, this.line(this.chosen));
       this.frames.ask();
     });
     canvas.addEventListener("keydown", (event) => {
@@ -143,13 +143,13 @@ class IcicleView {
     this.chosen = node;
     // What is walked to must be seen: out of the zoomed node's part the zoom follows.
     while (this.zoomed > 0 && !(node >= this.zoomed && node < this.tree.last[this.zoomed]!)) this.zoomed = this.tree.parent[this.zoomed]!;
-    this.changed(this.words(node));
+    this.changed(this.spoken(node));
   }
 
   private zoom(node: number): void {
     this.zoomed = node;
     this.chosen = node;
-    this.changed(`zoomed to ${this.words(node)}`);
+    this.changed(`zoomed to ${this.spoken(node)}`);
   }
 
   private back(): void {
@@ -183,20 +183,19 @@ class IcicleView {
       }),
     );
     this.crumbs.hidden = path.length < 2;
-    setText(this.readout, this.words(this.chosen));
+    setText(this.readout, this.line(this.chosen));
     if (say !== null) setText(this.live, say);
     this.root.dataset["selectedName"] = visible(this.icicle.name[this.chosen]!);
     this.frames.ask();
   }
 
-  /** A node in a sentence: what it is, its times and shares. */
+  /** A node's times and shares. */
   private words(node: number): string {
     const { tree, icicle } = this;
     const own = this.measure === "host" ? tree.host : tree.device;
     const share = (of: number) => (own[of]! > 0 && own[node]! >= 0 ? percent(own[node]! / own[of]!) : null);
     const host = Number.isNaN(tree.host[node]!) ? null : `host ${duration(tree.host[node]!)}`;
     const parts = [
-      `${icicle.kind[node]!} ${shorten(icicle.name[node]!, 160)}`,
       `device ${duration(tree.device[node]!)}`,
       host,
       share(0) === null ? null : `${share(0)} of all ${this.measure} time`,
@@ -205,6 +204,20 @@ class IcicleView {
       `${grouped(childrenOf(tree, this.now, node).length)} parts`,
     ];
     return parts.filter((part) => part !== null).join(" \u00b7 ");
+  }
+
+  /** For the line under the picture: figures first, for it may be too narrow for the name. */
+  private line(node: number): string {
+    return `${this.words(node)} \u00b7 ${this.titled(node)}`;
+  }
+
+  /** For those who hear it: the name first. */
+  private spoken(node: number): string {
+    return `${this.titled(node)} \u00b7 ${this.words(node)}`;
+  }
+
+  private titled(node: number): string {
+    return `${this.icicle.kind[node]!} ${shorten(this.icicle.name[node]!, 160)}`;
   }
 
   private label(node: number): string {

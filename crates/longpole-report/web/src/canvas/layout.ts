@@ -87,6 +87,24 @@ export function lineAt(lines: Line[], y: number): Line | null {
   return from < to && y >= 0 ? lines[from]! : null;
 }
 
+/** The heading that stays in sight at the top while its lanes are scrolled by, and where it stands in the picture. */
+export function pinnedHeading(lines: Line[], top: number): { line: Line; y: number } | null {
+  const [first, last] = linesIn(lines, top, top + GROUP_HEIGHT);
+  const shown = lines[first];
+  if (shown === undefined || first === last || (shown.lane === null && shown.y >= top)) return null;
+  let at = first;
+  while (lines[at]!.lane !== null) at--;
+  // The next heading pushes it out.
+  const next = lines.slice(first + 1, last).find((line) => line.lane === null);
+  return { line: lines[at]!, y: next === undefined ? 0 : Math.min(0, next.y - top - GROUP_HEIGHT) };
+}
+
+/** The line under `y` pixels from the picture's top, the pinned heading before all. */
+export function lineUnder(lines: Line[], y: number, top: number): Line | null {
+  const pinned = pinnedHeading(lines, top);
+  return pinned !== null && y < pinned.y + GROUP_HEIGHT ? pinned.line : lineAt(lines, y + top);
+}
+
 export type Hit = { event: number } | { lane: LaneModel; level: number; at: number };
 
 /** What is drawn at time `t`, `y` pixels below the line's top; `slack_ns` is how far beside it counts as well. */

@@ -11,7 +11,7 @@ import type { Scene } from "./draw_lane";
 import { foundColumns } from "./find";
 import { causesOf, fillTable, firstCause, FIRST_FAMILY, readInks, type Inks } from "./ink";
 import { listen, listenHead } from "./input";
-import { hitLine, lineAt, type Hit } from "./layout";
+import { hitLine, lineUnder, type Hit } from "./layout";
 import { legend } from "./legend";
 import { Model } from "./model";
 import { knownShortNames, shortName, type TextFit } from "./names";
@@ -218,7 +218,7 @@ class TimelineView {
   }
 
   private hit(x: number, y: number): Hit | null {
-    const line = lineAt(this.state.lines, y + this.scroller.scrollTop);
+    const line = lineUnder(this.state.lines, y, this.scroller.scrollTop);
     if (line === null || x < gutterOf(this.body.width)) return null;
     const width = this.body.width - RIGHT - gutterOf(this.body.width);
     const slack = ((this.shown.b - this.shown.a) / Math.max(1, width)) * SLACK_PX;
@@ -226,7 +226,7 @@ class TimelineView {
   }
 
   private click(x: number, y: number): void {
-    const line = lineAt(this.state.lines, y + this.scroller.scrollTop);
+    const line = lineUnder(this.state.lines, y, this.scroller.scrollTop);
     if (line === null) return;
     if (line.lane === null) {
       this.state.toggleGroup(line.group);
@@ -240,7 +240,7 @@ class TimelineView {
   }
 
   private doubleClick(x: number, y: number): void {
-    const line = lineAt(this.state.lines, y + this.scroller.scrollTop);
+    const line = lineUnder(this.state.lines, y, this.scroller.scrollTop);
     if (line !== null && line.lane !== null && x < gutterOf(this.body.width)) this.state.toggleLane(line.lane.index);
     // The clicks before it have chosen what is there.
     else if (line !== null && line.lane !== null) this.state.enter();
@@ -254,7 +254,7 @@ class TimelineView {
   }
 
   private readoutText(x: number | null, y: number): string {
-    const line = x === null ? null : lineAt(this.state.lines, y + this.scroller.scrollTop);
+    const line = x === null ? null : lineUnder(this.state.lines, y, this.scroller.scrollTop);
     if (line !== null && line.lane !== null && this.cursor === null) return `${line.lane.lane.title} \u00b7 ${line.lane.lane.group} \u00b7 ${counted(line.lane.lane.total, "event")}`;
     if (this.cursor === null) return "";
     const at = exact(Math.round(this.cursor - this.model.start));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isComplete, levelFor, piecesFor, rangeSums } from "../../src/canvas/choose";
 import { findByName, foundColumns, neighbour, nextFound } from "../../src/canvas/find";
-import { groupsOf, heightOf, hitLine, lineAt, linesIn, linesOf } from "../../src/canvas/layout";
+import { groupsOf, heightOf, hitLine, lineAt, linesIn, linesOf, lineUnder, pinnedHeading } from "../../src/canvas/layout";
 import { Model } from "../../src/canvas/model";
 import { shortName, TextFit } from "../../src/canvas/names";
 import { occupancy } from "../../src/canvas/overview";
@@ -193,6 +193,21 @@ describe("lanes from top to bottom", () => {
     expect(lineAt(lines, -1)).toBeNull();
     expect(lineAt(lines, heightOf(lines) + 1)).toBeNull();
     expect(linesIn(lines, 0, heightOf(lines))).toEqual([0, lines.length]);
+  });
+
+  test("a group's heading stays at the top until the next one pushes it out", () => {
+    const lines = linesOf(groups, { groups: new Set(), lanes: new Set() });
+    expect(pinnedHeading(lines, 0)).toBeNull();
+    for (let top = 1; top < heightOf(lines) - 30; top++) {
+      const headings = lines.filter(({ lane }) => lane === null);
+      const current = headings.filter(({ y }) => y <= top).at(-1)!;
+      const next = headings.find(({ y }) => y > top);
+      const pinned = pinnedHeading(lines, top);
+      if (current.y === top) expect(pinned).toBeNull();
+      else expect(pinned).toEqual({ line: current, y: Math.min(0, next === undefined ? 0 : next.y - top - 22) });
+      if (pinned !== null && pinned.y === 0) expect(lineUnder(lines, 3, top)).toBe(current);
+      expect(lineUnder(lines, 25, top)).toBe(lineAt(lines, top + 25));
+    }
   });
 
   test("what is hit is the event at that time and row", () => {
