@@ -1,7 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hostileTrace, NAMES } from "./hostile";
-import { corpusFiles, launch, open, type Opened, pageOf, picture, scratch } from "./pages";
+import { corpusFiles, launch, open, type Opened, pageOf, picture, scratch, withReport } from "./pages";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -243,6 +243,80 @@ describe("the page", () => {
       const pdf = await page.pdf({ format: "A4" });
       expect(pdf.subarray(0, 5).toString()).toBe("%PDF-");
     });
+  });
+});
+
+describe("the roofline", () => {
+  it("is read with the keyboard, point by point", async () => {
+    await within(pageOf(EAGER), {}, async (page) => {
+      const told = page.locator("#roofline .told");
+      await page.locator("#roofline .point[tabindex='0']").focus();
+      const first = await told.textContent();
+      expect(first).toMatch(/aten::.*of busy.*FLOPs a byte/);
+      await page.keyboard.press("ArrowRight");
+      expect(await told.textContent()).not.toBe(first);
+      await page.keyboard.press("ArrowLeft");
+      expect(await told.textContent()).toBe(first);
+    });
+  });
+});
+
+describe("a report of Nsight Compute", () => {
+  it("tells the verdict, what warps wait for, and the hottest instructions", async () => {
+    await within(pageOf(GEMV_BEFORE), {}, async (page) => {
+      const kernel = page.locator("#kernels > details").first();
+      expect(await kernel.locator("summary .bound").textContent()).toContain("too small");
+      expect(await kernel.locator(".metrics").count()).toBe(3);
+      const text = (await kernel.textContent()) ?? "";
+      for (const said of ["long scoreboard", "Uncoalesced Global Accesses", "theoretical", "0x0370", "kern.cu:6"]) expect(text).toContain(said);
+    });
+  });
+});
+
+describe("copying", () => {
+  it("gives the rows of the filter, tab-separated, and says so", async () => {
+    await within(pageOf(EAGER), {}, async (page) => {
+      await page.locator("#operators input[type=search]").fill("/^aten::mul$/");
+      await page.evaluate(() => {
+        // What a reader would paste.
+        document.addEventListener("copy", () => {
+          (window as { copied?: string }).copied = String((document.activeElement as HTMLTextAreaElement | null)?.value);
+        });
+        Object.defineProperty(navigator, "clipboard", { value: { writeText: () => Promise.reject(new Error("not here")) } });
+      });
+      await page.locator("#operators .copy").click();
+      await page.waitForFunction(() => document.querySelector("#operators .table-status")?.textContent?.includes("copied"));
+      const lines = (await page.evaluate(() => (window as { copied?: string }).copied ?? "")).split("\n");
+      expect(lines).toHaveLength(2);
+      expect(lines[0]?.split("\t").slice(0, 2)).toEqual(["operator", "calls"]);
+      expect(lines[1]?.split("\t").slice(0, 2)).toEqual(["aten::mul", "1,840"]);
+    });
+  });
+});
+
+describe("what is missing", () => {
+  const empty = { schema: "longpole.report/1", title: "t", made_by: "m", documents: {}, before: null, cuts: [], timeline: null, icicle: null, curves: [], moments: [] };
+
+  it.each(["trace", "trace_compare", "ncu", "ncu_compare", "sums", "of another time"])("is a sentence in every section of a page of kind %s", async (kind) => {
+    await within(withReport(GRAPH, `${kind}.html`, { ...empty, kind }), {}, async (page) => {
+      expect(await page.locator("main > section").count()).toBeGreaterThan(0);
+      for (const section of await page.locator("main > section").all()) expect(await section.locator(".none").count(), (await section.textContent()) ?? "").toBeGreaterThan(0);
+    });
+  });
+
+  it.each([
+    ["cut", "eJyrVkpUslIqSi0uzi9KV"],
+    ["no base64", "%%%"],
+    ["empty", ""],
+    ["of another version", "eJyrVipOzkjNTVSyUsrJz0svyM9J1StKLcgvKtE3UqoFAKcKCrc="],
+  ])("says that it cannot be shown when its report is %s", async (name, text) => {
+    const opened = await open(browser, withReport(GRAPH, `damaged ${name}.html`, text));
+    try {
+      expect(await opened.page.locator(".broken").textContent()).toContain("could not be shown");
+      expect(opened.complaints).toEqual([]);
+    } finally {
+      await opened.close();
+    }
   });
 });
 

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFil
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { deflateSync } from "node:zlib";
 import { type Browser, chromium, type Page } from "playwright-core";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
@@ -64,6 +65,13 @@ function reembed(path: string): void {
       `<script>${asset("report.js")}` +
       page.slice(page.indexOf("</script>", script)),
   );
+}
+
+/** The page of `trace` with another report in it; a text is put in as it stands. */
+export function withReport(trace: string, name: string, report: object | string): string {
+  const page = readFileSync(pageOf(trace), "utf8");
+  const text = typeof report === "string" ? report : deflateSync(JSON.stringify(report)).toString("base64");
+  return scratch(name, page.replace(/(<script type="text\/plain" id="longpole-report">)[^<]*/, (_, open: string) => open + text));
 }
 
 /** A file for a test, beside the pages. */

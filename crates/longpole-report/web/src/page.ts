@@ -42,12 +42,16 @@ function icicleSection(report: Report, box: HTMLElement): HTMLElement | null {
 
 function sectionsOf(context: Context, boxes: { timeline: HTMLElement; icicle: HTMLElement; curves: HTMLElement }): HTMLElement[] {
   const { report } = context;
-  const view = (id: string, title: string, make: (context: Context) => HTMLElement | null | (HTMLElement | null)[]): HTMLElement[] => guarded(id, title, () => make(context));
+  /** With `why`, a view that has nothing to show is a sentence and not left out. */
+  const view = (id: string, title: string, make: (context: Context) => HTMLElement | null | (HTMLElement | null)[], why?: string): HTMLElement[] => {
+    const made = guarded(id, title, () => make(context));
+    return made.length > 0 || why === undefined ? made : [section(id, title, none(why))];
+  };
   switch (report.kind) {
     case "ncu":
-      return view("summary", "Summary", ncu);
+      return view("summary", "Summary", ncu, "This page holds no report of Nsight Compute.");
     case "ncu_compare":
-      return view("summary", "Compared", ncuCompare);
+      return view("summary", "Compared", ncuCompare, "This page holds no comparison of reports.");
     case "sums":
       return [
         ...view("summary", "Summary", summary),
@@ -60,18 +64,18 @@ function sectionsOf(context: Context, boxes: { timeline: HTMLElement; icicle: HT
       return [
         ...view("compare", "Compared", compare),
         ...view("summary", "Summary", summary),
-        ...view("suspects", "Suspects", suspects),
+        ...view("suspects", "Suspects", suspects, "This page holds no suspects: the first pass of this input is not in it."),
         ...view("questions", "Questions", questions),
         timelineSection(report, boxes.timeline),
         ...guarded("where", "Where the time goes", () => icicleSection(report, boxes.icicle)),
-        ...view("steps", "Steps", steps),
-        ...view("idle", "Idle", idle),
-        ...view("roofline", "Roofline", roofline),
-        ...view("operators", "Operators", operators),
-        ...view("kernels", "Kernels", kernels),
-        ...view("families", "Kernel families", families),
-        ...view("ranges", "Ranges", ranges),
-        ...view("memory", "Memory", (one) => memory(one, boxes.curves)),
+        ...view("steps", "Steps", steps, "Steps do not apply to this input."),
+        ...view("idle", "Idle", idle, "Idle time does not apply to this input."),
+        ...view("roofline", "Roofline", roofline, "The roofline does not apply to this input."),
+        ...view("operators", "Operators", operators, "This page holds no operators."),
+        ...view("kernels", "Kernels", kernels, "This page holds no kernels."),
+        ...view("families", "Kernel families", families, "This page holds no kernel families."),
+        ...view("ranges", "Ranges", ranges, "This page holds no ranges."),
+        ...view("memory", "Memory", (one) => memory(one, boxes.curves), "Memory does not apply to this input."),
         ...view("before", "Before", before),
       ];
     default:
