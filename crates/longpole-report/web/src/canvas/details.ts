@@ -35,6 +35,10 @@ export function sentence(model: Model, ref: EventRef): string {
   return `${shorten(nameOf(model, ref), 120)}, ${duration(end_ns - start_ns)}, at ${exact(start_ns - model.start)}, ${title} of ${group}`;
 }
 
+function button(words: string, click: () => void): Child {
+  return h("button", { type: "button", click }, words);
+}
+
 export function details(state: TimelineState): Child[] {
   const parts: Child[] = [];
   if (state.selected !== null) parts.push(eventPanel(state, state.selected));
@@ -67,6 +71,7 @@ function eventPanel(state: TimelineState, ref: EventRef): Child {
       facts.owner !== null && row("launched in", model.name(facts.owner)),
       links(state, ref),
     ),
+    h("p", { class: "lp-bar" }, button("zoom to it", () => state.enter()), button("previous in lane", () => state.stepEvent(-1)), button("next in lane", () => state.stepEvent(1))),
   );
 }
 
@@ -152,6 +157,7 @@ function rangePanel(state: TimelineState): Child {
       ),
     ),
     sums.length > MOST_LANES && h("p", { class: "lp-hint" }, `and ${counted(sums.length - MOST_LANES, "lane")} more`),
+    h("p", { class: "lp-bar" }, button("zoom to it", () => state.enterRange()), button("clear", () => state.setRange(null))),
     about && h("p", { class: "lp-hint" }, "about: read from blocks that reach over the range's ends, since not every event is kept."),
   );
 }

@@ -127,6 +127,10 @@ export class TimelineState {
     this.setView(around(span.a, span.b, this.selected === null ? 0.1 : 0.5, this.whole), { smooth: true, reveal: true });
   }
 
+  enterRange(): void {
+    if (this.range !== null) this.setView(this.range, { smooth: true });
+  }
+
   private chosenSpan(): View | null {
     if (this.selected !== null) {
       const { start_ns, end_ns } = this.model.facts(this.selected);
