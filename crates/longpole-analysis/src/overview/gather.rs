@@ -98,8 +98,8 @@ impl View<'_, '_> {
                 (start, start + dur)
             }
             Events::Stretches(range) => {
-                let stretch = &self.sources.stretches[range.start + at];
-                (stretch.start, stretch.end)
+                let stretch = self.sources.stretches.get(range.start + at);
+                stretch.map_or((Ns::ZERO, Ns::ZERO), |stretch| (stretch.start, stretch.end))
             }
             Events::Steps(steps) => (steps[at].start, steps[at].end.max(steps[at].start)),
         }
@@ -110,7 +110,7 @@ impl View<'_, '_> {
         match &lane.events {
             Events::Activities(rows) => self.index.trace().activities.name[rows[at] as usize].0,
             Events::Nodes(nodes) => self.index.tree().name(NodeId(nodes[at])).0,
-            Events::Stretches(range) => self.sources.stretches[range.start + at].cause.index() as u32,
+            Events::Stretches(range) => self.sources.stretches.get(range.start + at).map_or(0, |stretch| stretch.cause.index() as u32),
             Events::Steps(steps) => steps[at].group,
         }
     }
@@ -218,14 +218,12 @@ fn steps_lane(sources: &OverviewSources<'_>, device: DeviceId) -> Option<Lane> {
 }
 
 fn gaps_lane(sources: &OverviewSources<'_>, device: DeviceId) -> Option<Lane> {
-    let stretches = sources.stretches;
-    let from = stretches.partition_point(|stretch| stretch.device < device);
-    let to = stretches.partition_point(|stretch| stretch.device <= device);
-    (from < to).then(|| Lane {
+    let range = sources.stretches.of_device(device);
+    (!range.is_empty()).then(|| Lane {
         kind: LaneKind::Gaps,
         place: LanePlace::Device(device),
-        events: Events::Stretches(from..to),
-        row: vec![0; to - from],
+        row: vec![0; range.len()],
+        events: Events::Stretches(range),
         rows: 1,
     })
 }

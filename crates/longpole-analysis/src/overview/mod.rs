@@ -24,7 +24,7 @@ mod tests;
 use longpole_trace::{Interval, Ns};
 use rayon::prelude::*;
 
-use crate::idle::{IdleStretch, IdleTable};
+use crate::idle::{IdleStretches, IdleTable};
 use crate::index::TraceIndex;
 use crate::scope::Scope;
 use crate::steps::StepTable;
@@ -43,8 +43,8 @@ pub struct OverviewSources<'a> {
     pub steps: &'a StepTable,
     /// Idle time.
     pub idle: &'a IdleTable,
-    /// Its stretches, by device and start.
-    pub stretches: &'a [IdleStretch],
+    /// Its stretches.
+    pub stretches: &'a IdleStretches,
 }
 
 /// An overview of a scope.

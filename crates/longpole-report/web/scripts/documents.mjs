@@ -44,12 +44,39 @@ function objectOf(schema, indent) {
     return `${inner}${name}${optional}: ${typeOf(value, inner)};`;
   });
   if (typeof schema.additionalProperties === "object") lines.push(`${inner}[key: string]: ${typeOf(schema.additionalProperties, inner)};`);
+  const short = `{ ${lines.map((line) => line.trim()).join(" ")} }`;
+  if (lines.length > 0 && short.length <= 110 && !short.includes("\n")) return short;
   return lines.length === 0 ? "Record<string, unknown>" : `{\n${lines.join("\n")}\n${indent}}`;
 }
 
-const parts = NAMES.map((name) => {
-  const schema = JSON.parse(readFileSync(at(`../../../../docs/schema/longpole.${name}.1.schema.json`), "utf8"));
-  const type = name.replace(/(^|_)([a-z])/g, (_, __, letter) => letter.toUpperCase());
-  return `/** ${schema.title ?? `longpole.${name}/1`} */\nexport interface ${type} ${objectOf(schema, "")}\n`;
+const pascal = (name) => name.replace(/(^|_)([a-z])/g, (_, __, letter) => letter.toUpperCase());
+const schemas = NAMES.map((name) => [name, JSON.parse(readFileSync(at(`../../../../docs/schema/longpole.${name}.1.schema.json`), "utf8"))]);
+
+// Parts that several documents have alike (source, trust, scope ...) get a name of their own.
+const alike = new Map();
+for (const [document, schema] of schemas) {
+  for (const [name, value] of Object.entries(schema.properties)) {
+    const text = typeOf(value, "");
+    if (!text.startsWith("{\n")) continue;
+    const known = alike.get(text) ?? { name, document, count: 0 };
+    known.count += 1;
+    alike.set(text, known);
+  }
+}
+const named = new Map();
+for (const [text, { name, document, count }] of alike) {
+  if (count < 2) continue;
+  const taken = [...named.values()].includes(pascal(name));
+  named.set(text, taken ? `${pascal(document)}${pascal(name)}` : pascal(name));
+}
+
+const shared = [...named].map(([text, name]) => `export type ${name} = ${text};\n`);
+const documents = schemas.map(([name, schema]) => {
+  const lines = Object.entries(schema.properties).map(([key, value]) => {
+    const optional = schema.required?.includes(key) === true ? "" : "?";
+    return `  ${key}${optional}: ${named.get(typeOf(value, "")) ?? typeOf(value, "  ")};`;
+  });
+  return `/** ${schema.title ?? `longpole.${name}/1`} */\nexport interface ${pascal(name)} {\n${lines.join("\n")}\n}\n`;
 });
-writeFileSync(at("../src/documents.ts"), `/** Made from docs/schema by scripts/documents.mjs: do not edit. */\n\n${parts.join("\n")}`);
+const text = `/** Made from docs/schema by scripts/documents.mjs: do not edit. */\n\n${[...shared, ...documents].join("\n")}`;
+writeFileSync(at("../src/documents.ts"), text);

@@ -1,35 +1,82 @@
 /** Made from docs/schema by scripts/documents.mjs: do not edit. */
 
+export type Trust = {
+  grade: "good" | "noted" | "partial";
+  notes: {
+    code: string;
+    severity: "info" | "notice" | "data_loss" | "error";
+    count: number;
+    message: string;
+    hint: string;
+    example: string | null;
+    first_offset_bytes: number | null;
+    time_ns: number | null;
+  }[];
+};
+
+export type Scope = {
+  range: string | null;
+  step: number | null;
+  start_ns: number | null;
+  end_ns: number | null;
+  device: number | null;
+  rank: number | null;
+};
+
+export type Peaks = {
+  name: string;
+  source: string;
+  memory_bytes_per_s: number;
+  cache_bytes: number | null;
+  flops_per_s: { [key: string]: number; };
+} | null;
+
+export type Source = {
+  path: string;
+  format: "ncu-rep" | "ncu-repz" | "ncu-csv";
+  bytes: number;
+  events: number;
+  kernels: number;
+  ranges: number;
+  graphs: number;
+  command_lists: number;
+  ncu_version: string | null;
+  cuda_version: string | null;
+  driver_version: string | null;
+  devices: {
+    id: number;
+    name: string;
+    sm_count: number | null;
+    memory_bytes: number | null;
+    compute_capability: string | null;
+  }[];
+  processes: string[];
+  settings: { option: string; value: string; }[];
+  command_line: string | null;
+};
+
+export type Names = {
+  name: string | null;
+  short_name: string | null;
+  family: "gemm/gemv" | "attention" | "norm" | "elementwise" | "copy/cast" | "gather/scatter" | "reduction" | "softmax/sampling" | "communication" | "memcpy" | "memset" | "other" | null;
+  launches: number;
+  without_duration: number;
+  duration_ns: number | null;
+  share_fraction: number | null;
+  min_ns: number | null;
+  median_ns: number | null;
+  max_ns: number | null;
+  dram_pct: number | null;
+  sm_pct: number | null;
+  verdict: "too small" | "memory bound" | "compute bound" | "latency bound" | "balanced" | null;
+}[];
+
 /** longpole triage --json */
 export interface Triage {
   schema: "longpole.triage/1";
-  source: {
-    path: string;
-    format: string;
-    bytes: number;
-    events: number;
-  };
-  trust: {
-    grade: "good" | "noted" | "partial";
-    notes: {
-      code: string;
-      severity: "info" | "notice" | "data_loss" | "error";
-      count: number;
-      message: string;
-      hint: string;
-      example: string | null;
-      first_offset_bytes: number | null;
-      time_ns: number | null;
-    }[];
-  };
-  scope: {
-    range: string | null;
-    step: number | null;
-    start_ns: number | null;
-    end_ns: number | null;
-    device: number | null;
-    rank: number | null;
-  };
+  source: { path: string; format: string; bytes: number; events: number; };
+  trust: Trust;
+  scope: Scope;
   hardware: {
     devices: {
       id: number;
@@ -73,12 +120,7 @@ export interface Triage {
       activities: number;
     }[];
     cuda_ns?: number | null;
-    device_sums?: {
-      device: number | null;
-      rank: number | null;
-      cuda_ns: number | null;
-      calls: number | null;
-    }[];
+    device_sums?: { device: number | null; rank: number | null; cuda_ns: number | null; calls: number | null; }[];
   };
   ops: {
     name: string;
@@ -112,11 +154,7 @@ export interface Triage {
     median_ns: number | null;
     max_ns: number | null;
     op: string | null;
-    ops: {
-      name: string;
-      calls: number;
-      cuda_ns: number;
-    }[];
+    ops: { name: string; calls: number; cuda_ns: number; }[];
     average_ns?: number | null;
     cycles?: number | null;
     bytes?: number | null;
@@ -124,11 +162,7 @@ export interface Triage {
     bytes_per_s?: number | null;
     flops_per_s?: number | null;
     floor_fraction?: number | null;
-    scopes?: {
-      name: string;
-      calls: number | null;
-      cuda_ns: number | null;
-    }[];
+    scopes?: { name: string; calls: number | null; cuda_ns: number | null; }[];
   }[];
   ranges: {
     name: string;
@@ -154,9 +188,7 @@ export interface Triage {
     subject: string;
     summary: string;
     share_fraction: number | null;
-    evidence: {
-      [key: string]: number | string | string[] | null;
-    };
+    evidence: { [key: string]: number | string | string[] | null; };
     ceiling: {
       win_ns: number | null;
       win_fraction: number | null;
@@ -171,9 +203,7 @@ export interface Triage {
     question: string;
     verdict: string;
     answer: string;
-    evidence: {
-      [key: string]: number | string | string[] | null;
-    };
+    evidence: { [key: string]: number | string | string[] | null; };
   }[];
   host_clock: {
     note: string;
@@ -195,50 +225,16 @@ export interface Triage {
     next_experiment: string;
     next_experiment_code: string;
   };
-  compare?: {
-    schema: "longpole.diff/1";
-  };
+  compare?: { schema: "longpole.diff/1"; };
 }
 
 /** longpole steps --json */
 export interface Steps {
   schema: "longpole.steps/1";
-  source: {
-    path: string;
-    format: string;
-    bytes: number;
-    events: number;
-  };
-  trust: {
-    grade: "good" | "noted" | "partial";
-    notes: {
-      code: string;
-      severity: "info" | "notice" | "data_loss" | "error";
-      count: number;
-      message: string;
-      hint: string;
-      example: string | null;
-      first_offset_bytes: number | null;
-      time_ns: number | null;
-    }[];
-  };
-  scope: {
-    range: string | null;
-    step: number | null;
-    start_ns: number | null;
-    end_ns: number | null;
-    device: number | null;
-    rank: number | null;
-  };
-  peaks: {
-    name: string;
-    source: string;
-    memory_bytes_per_s: number;
-    cache_bytes: number | null;
-    flops_per_s: {
-      [key: string]: number;
-    };
-  } | null;
+  source: { path: string; format: string; bytes: number; events: number; };
+  trust: Trust;
+  scope: Scope;
+  peaks: Peaks;
   no_peaks: string | null;
   groups: {
     name: string;
@@ -247,11 +243,7 @@ export interface Steps {
     rank: number | null;
     count: number;
     layers: number;
-    layer_kinds: {
-      kernels: number;
-      copies_and_fills: number;
-      count: number;
-    }[];
+    layer_kinds: { kernels: number; copies_and_fills: number; count: number; }[];
     layer_order: number[];
     kernels_per_step: number;
     activities_per_step: number;
@@ -306,18 +298,8 @@ export interface Steps {
       of_span_fraction: number | null;
       basis: string;
     }[];
-    strip: {
-      kind: number;
-      busy_ns: number;
-      outlier: boolean;
-    }[];
-    steps: {
-      number: number;
-      start_ns: number;
-      span_ns: number;
-      busy_ns: number;
-      period_ns: number | null;
-    }[];
+    strip: { kind: number; busy_ns: number; outlier: boolean; }[];
+    steps: { number: number; start_ns: number; span_ns: number; busy_ns: number; period_ns: number | null; }[];
     left_out: {
       number: number;
       start_ns: number;
@@ -351,33 +333,9 @@ export interface Steps {
 /** longpole idle --json */
 export interface Idle {
   schema: "longpole.idle/1";
-  source: {
-    path: string;
-    format: string;
-    bytes: number;
-    events: number;
-  };
-  trust: {
-    grade: "good" | "noted" | "partial";
-    notes: {
-      code: string;
-      severity: "info" | "notice" | "data_loss" | "error";
-      count: number;
-      message: string;
-      hint: string;
-      example: string | null;
-      first_offset_bytes: number | null;
-      time_ns: number | null;
-    }[];
-  };
-  scope: {
-    range: string | null;
-    step: number | null;
-    start_ns: number | null;
-    end_ns: number | null;
-    device: number | null;
-    rank: number | null;
-  };
+  source: { path: string; format: string; bytes: number; events: number; };
+  trust: Trust;
+  scope: Scope;
   idle_ns: number | null;
   span_ns: number | null;
   causes: {
@@ -387,10 +345,7 @@ export interface Idle {
     intervals: number;
     largest_ns: number;
     largest_at_ns: number;
-    largest_on: {
-      device: number | null;
-      rank: number | null;
-    };
+    largest_on: { device: number | null; rank: number | null; };
   }[];
   by_range: {
     name: string;
@@ -413,14 +368,7 @@ export interface Idle {
     intervals: number;
     largest_ns: number;
   }[];
-  host_samples: {
-    samples: number;
-    rows: {
-      name: string;
-      samples: number;
-      share_fraction: number;
-    }[];
-  } | null;
+  host_samples: { samples: number; rows: { name: string; samples: number; share_fraction: number; }[]; } | null;
   queue: {
     window_ns: number;
     empty_ns: number;
@@ -442,10 +390,7 @@ export interface Idle {
       intervals: number;
       largest_ns: number;
       largest_at_ns: number;
-      largest_on: {
-        device: number | null;
-        rank: number | null;
-      };
+      largest_on: { device: number | null; rank: number | null; };
     }[];
     queue: {
       window_ns: number;
@@ -455,13 +400,7 @@ export interface Idle {
       max_depth: number;
       without_launch: number;
     };
-    queue_over_time: {
-      start_ns: number;
-      end_ns: number;
-      mean_depth: number;
-      max_depth: number;
-      empty_ns: number;
-    }[];
+    queue_over_time: { start_ns: number; end_ns: number; mean_depth: number; max_depth: number; empty_ns: number; }[];
   }[];
   unsplit_gaps: number;
 }
@@ -469,53 +408,17 @@ export interface Idle {
 /** longpole roofline --json */
 export interface Roofline {
   schema: "longpole.roofline/1";
-  source: {
-    path: string;
-    format: string;
-    bytes: number;
-    events: number;
-  };
-  trust: {
-    grade: "good" | "noted" | "partial";
-    notes: {
-      code: string;
-      severity: "info" | "notice" | "data_loss" | "error";
-      count: number;
-      message: string;
-      hint: string;
-      example: string | null;
-      first_offset_bytes: number | null;
-      time_ns: number | null;
-    }[];
-  };
-  scope: {
-    range: string | null;
-    step: number | null;
-    start_ns: number | null;
-    end_ns: number | null;
-    device: number | null;
-    rank: number | null;
-  };
-  peaks: {
-    name: string;
-    source: string;
-    memory_bytes_per_s: number;
-    cache_bytes: number | null;
-    flops_per_s: {
-      [key: string]: number;
-    };
-  } | null;
+  source: { path: string; format: string; bytes: number; events: number; };
+  trust: Trust;
+  scope: Scope;
+  peaks: Peaks;
   no_peaks: string | null;
   busy_ns: number;
   covered_ns: number;
   covered_fraction: number | null;
   floor_ns: number | null;
   above_floor_ns: number | null;
-  unknown: {
-    reason: string;
-    rows: number;
-    device_ns: number;
-  }[];
+  unknown: { reason: string; rows: number; device_ns: number; }[];
   rows: {
     name: string;
     shapes: string | null;
@@ -550,33 +453,9 @@ export interface Roofline {
 /** longpole memory --json */
 export interface Memory {
   schema: "longpole.memory/1";
-  source: {
-    path: string;
-    format: string;
-    bytes: number;
-    events: number;
-  };
-  trust: {
-    grade: "good" | "noted" | "partial";
-    notes: {
-      code: string;
-      severity: "info" | "notice" | "data_loss" | "error";
-      count: number;
-      message: string;
-      hint: string;
-      example: string | null;
-      first_offset_bytes: number | null;
-      time_ns: number | null;
-    }[];
-  };
-  scope: {
-    range: string | null;
-    step: number | null;
-    start_ns: number | null;
-    end_ns: number | null;
-    device: number | null;
-    rank: number | null;
-  };
+  source: { path: string; format: string; bytes: number; events: number; };
+  trust: Trust;
+  scope: Scope;
   recorded: boolean;
   peak_allocated_bytes: number | null;
   peak_reserved_bytes: number | null;
@@ -595,40 +474,11 @@ export interface Memory {
 /** longpole diff --json */
 export interface Diff {
   schema: "longpole.diff/1";
-  source: {
-    path: string;
-    format: string;
-    bytes: number;
-    events: number;
-  };
-  trust: {
-    grade: "good" | "noted" | "partial";
-    notes: {
-      code: string;
-      severity: "info" | "notice" | "data_loss" | "error";
-      count: number;
-      message: string;
-      hint: string;
-      example: string | null;
-      first_offset_bytes: number | null;
-      time_ns: number | null;
-    }[];
-  };
-  scope: {
-    range: string | null;
-    step: number | null;
-    start_ns: number | null;
-    end_ns: number | null;
-    device: number | null;
-    rank: number | null;
-  };
+  source: { path: string; format: string; bytes: number; events: number; };
+  trust: Trust;
+  scope: Scope;
   before: {
-    source: {
-      path: string;
-      format: string;
-      bytes: number;
-      events: number;
-    };
+    source: { path: string; format: string; bytes: number; events: number; };
     trust: {
       grade: "good" | "noted" | "partial";
       notes: {
@@ -643,12 +493,7 @@ export interface Diff {
       }[];
     };
   };
-  settings: {
-    what: string;
-    before: string;
-    after: string;
-    means: string;
-  }[];
+  settings: { what: string; before: string; after: string; means: string; }[];
   pairs: {
     before: string;
     after: string;
@@ -685,14 +530,8 @@ export interface Diff {
   }[];
   suspects: {
     code: string;
-    before: {
-      share_fraction: number | null;
-      ceiling_ns: number | null;
-    } | null;
-    after: {
-      share_fraction: number | null;
-      ceiling_ns: number | null;
-    } | null;
+    before: { share_fraction: number | null; ceiling_ns: number | null; } | null;
+    after: { share_fraction: number | null; ceiling_ns: number | null; } | null;
     judged_before: boolean;
     judged_after: boolean;
   }[];
@@ -701,45 +540,8 @@ export interface Diff {
 /** longpole ncu --json */
 export interface Ncu {
   schema: "longpole.ncu/1";
-  source: {
-    path: string;
-    format: "ncu-rep" | "ncu-repz" | "ncu-csv";
-    bytes: number;
-    events: number;
-    kernels: number;
-    ranges: number;
-    graphs: number;
-    command_lists: number;
-    ncu_version: string | null;
-    cuda_version: string | null;
-    driver_version: string | null;
-    devices: {
-      id: number;
-      name: string;
-      sm_count: number | null;
-      memory_bytes: number | null;
-      compute_capability: string | null;
-    }[];
-    processes: string[];
-    settings: {
-      option: string;
-      value: string;
-    }[];
-    command_line: string | null;
-  };
-  trust: {
-    grade: "good" | "noted" | "partial";
-    notes: {
-      code: string;
-      severity: "info" | "notice" | "data_loss" | "error";
-      count: number;
-      message: string;
-      hint: string;
-      example: string | null;
-      first_offset_bytes: number | null;
-      time_ns: number | null;
-    }[];
-  };
+  source: Source;
+  trust: Trust;
   kernels: {
     id: number;
     kind: "kernel" | "range" | "graph" | "command_list";
@@ -783,19 +585,11 @@ export interface Ncu {
     theoretical_occupancy_pct: number | null;
     achieved_occupancy_pct: number | null;
     occupancy_limiters: string[];
-    occupancy_limits: {
-      resource: string;
-      blocks_per_sm: number;
-    }[];
+    occupancy_limits: { resource: string; blocks_per_sm: number; }[];
     verdict: "too small" | "memory bound" | "compute bound" | "latency bound" | "balanced" | null;
     verdict_because: string | null;
     warp_cycles_per_issue: number | null;
-    stalls: {
-      reason: string;
-      cycles_per_issue: number | null;
-      share_fraction: number | null;
-      meaning: string;
-    }[];
+    stalls: { reason: string; cycles_per_issue: number | null; share_fraction: number | null; meaning: string; }[];
     rules: {
       name: string;
       title: string;
@@ -806,14 +600,8 @@ export interface Ncu {
       speedup_pct: number | null;
       related: boolean;
     }[];
-    symptoms: {
-      code: string;
-      text: string;
-    }[];
-    missing: {
-      what: string;
-      section: string;
-    }[];
+    symptoms: { code: string; text: string; }[];
+    missing: { what: string; section: string; }[];
     samples: number | null;
     hot: {
       address: number;
@@ -821,17 +609,11 @@ export interface Ncu {
       mnemonic: string | null;
       file: string | null;
       line: number | null;
-      called_from: {
-        file: string;
-        line: number;
-      } | null;
+      called_from: { file: string; line: number; } | null;
       samples: number;
       share_fraction: number | null;
       top_stall: string | null;
-      stalls: {
-        reason: string;
-        samples: number;
-      }[];
+      stalls: { reason: string; samples: number; }[];
       executed: number | null;
       threads_executed: number | null;
       waits_for: {
@@ -849,17 +631,11 @@ export interface Ncu {
       mnemonic: string | null;
       file: string | null;
       line: number | null;
-      called_from: {
-        file: string;
-        line: number;
-      } | null;
+      called_from: { file: string; line: number; } | null;
       samples: number;
       share_fraction: number | null;
       top_stall: string | null;
-      stalls: {
-        reason: string;
-        samples: number;
-      }[];
+      stalls: { reason: string; samples: number; }[];
       executed: number | null;
       threads_executed: number | null;
       waits_for: {
@@ -877,10 +653,7 @@ export interface Ncu {
       text: string | null;
       samples: number;
       share_fraction: number | null;
-      stalls: {
-        reason: string;
-        samples: number;
-      }[];
+      stalls: { reason: string; samples: number; }[];
       instructions: number;
       executed: number | null;
     }[] | null;
@@ -890,10 +663,7 @@ export interface Ncu {
       text: string | null;
       samples: number;
       share_fraction: number | null;
-      stalls: {
-        reason: string;
-        samples: number;
-      }[];
+      stalls: { reason: string; samples: number; }[];
       instructions: number;
       executed: number | null;
     }[] | null;
@@ -902,10 +672,7 @@ export interface Ncu {
       name: string;
       unit: string;
       value: string | number | null;
-      instances: {
-        id: string | number | null;
-        value: string | number | null;
-      }[];
+      instances: { id: string | number | null; value: string | number | null; }[];
     }[] | null;
   }[];
   launches: {
@@ -929,80 +696,15 @@ export interface Ncu {
     achieved_occupancy_pct: number | null;
     verdict: "too small" | "memory bound" | "compute bound" | "latency bound" | "balanced" | null;
   }[] | null;
-  names: {
-    name: string | null;
-    short_name: string | null;
-    family: "gemm/gemv" | "attention" | "norm" | "elementwise" | "copy/cast" | "gather/scatter" | "reduction" | "softmax/sampling" | "communication" | "memcpy" | "memset" | "other" | null;
-    launches: number;
-    without_duration: number;
-    duration_ns: number | null;
-    share_fraction: number | null;
-    min_ns: number | null;
-    median_ns: number | null;
-    max_ns: number | null;
-    dram_pct: number | null;
-    sm_pct: number | null;
-    verdict: "too small" | "memory bound" | "compute bound" | "latency bound" | "balanced" | null;
-  }[];
-  families: {
-    name: string | null;
-    short_name: string | null;
-    family: "gemm/gemv" | "attention" | "norm" | "elementwise" | "copy/cast" | "gather/scatter" | "reduction" | "softmax/sampling" | "communication" | "memcpy" | "memset" | "other" | null;
-    launches: number;
-    without_duration: number;
-    duration_ns: number | null;
-    share_fraction: number | null;
-    min_ns: number | null;
-    median_ns: number | null;
-    max_ns: number | null;
-    dram_pct: number | null;
-    sm_pct: number | null;
-    verdict: "too small" | "memory bound" | "compute bound" | "latency bound" | "balanced" | null;
-  }[];
+  names: Names;
+  families: Names;
 }
 
 /** longpole ncu --compare --json */
 export interface NcuCompare {
   schema: "longpole.ncu_compare/1";
-  source: {
-    path: string;
-    format: "ncu-rep" | "ncu-repz" | "ncu-csv";
-    bytes: number;
-    events: number;
-    kernels: number;
-    ranges: number;
-    graphs: number;
-    command_lists: number;
-    ncu_version: string | null;
-    cuda_version: string | null;
-    driver_version: string | null;
-    devices: {
-      id: number;
-      name: string;
-      sm_count: number | null;
-      memory_bytes: number | null;
-      compute_capability: string | null;
-    }[];
-    processes: string[];
-    settings: {
-      option: string;
-      value: string;
-    }[];
-    command_line: string | null;
-  };
-  trust: {
-    grade: "good" | "noted" | "partial";
-    notes: {
-      code: string;
-      severity: "info" | "notice" | "data_loss" | "error";
-      count: number;
-      message: string;
-      hint: string;
-      example: string | null;
-      first_offset_bytes: number | null;
-      time_ns: number | null;
-    }[];
-  };
+  source: Source;
+  trust: Trust;
   before: {
     source: {
       path: string;
@@ -1024,10 +726,7 @@ export interface NcuCompare {
         compute_capability: string | null;
       }[];
       processes: string[];
-      settings: {
-        option: string;
-        value: string;
-      }[];
+      settings: { option: string; value: string; }[];
       command_line: string | null;
     };
     trust: {
@@ -1044,10 +743,7 @@ export interface NcuCompare {
       }[];
     };
   };
-  cautions: {
-    about: string;
-    text: string;
-  }[];
+  cautions: { about: string; text: string; }[];
   names: {
     name: string;
     launches_before: number;
@@ -1070,35 +766,11 @@ export interface NcuCompare {
     matched_by: "name" | "function" | "order_and_shape" | "order";
     verdict_before: "too small" | "memory bound" | "compute bound" | "latency bound" | "balanced" | null;
     verdict_after: "too small" | "memory bound" | "compute bound" | "latency bound" | "balanced" | null;
-    figures: {
-      what: string;
-      unit: string;
-      before: number | null;
-      after: number | null;
-      ratio: number | null;
-    }[];
-    stalls: {
-      what: string;
-      unit: string;
-      before: number | null;
-      after: number | null;
-      ratio: number | null;
-    }[];
-    rules_gone: {
-      name: string;
-      text: string;
-    }[];
-    rules_new: {
-      name: string;
-      text: string;
-    }[];
+    figures: { what: string; unit: string; before: number | null; after: number | null; ratio: number | null; }[];
+    stalls: { what: string; unit: string; before: number | null; after: number | null; ratio: number | null; }[];
+    rules_gone: { name: string; text: string; }[];
+    rules_new: { name: string; text: string; }[];
   }[];
-  only_before: {
-    id: number;
-    name: string;
-  }[];
-  only_after: {
-    id: number;
-    name: string;
-  }[];
+  only_before: { id: number; name: string; }[];
+  only_after: { id: number; name: string; }[];
 }

@@ -34,8 +34,10 @@ export interface TableOptions<Row> {
   noun: [string, string];
   /** Rows shown at first. */
   first?: number;
-  /** The text that the filter looks in. Without it, or with few rows, there is no filter. */
-  filter?: (row: Row) => string;
+  /** Where the order of rows says something: those of most weight are shown at first, in their order. */
+  weight?: (row: Row) => number;
+  /** The texts that the filter looks in. Without them, or with few rows, there is no filter. */
+  filter?: (row: Row) => (string | null)[];
   /** `1,234 of 5,678 rows are in this page`, from the report's cuts. */
   cut?: string | null;
   /** Buttons of a row, e.g. to its moment. */
@@ -104,10 +106,10 @@ export function matcher(text: string): ((name: string) => boolean) | null {
   return (name) => name.toLowerCase().includes(wanted);
 }
 
-/** A name that may be long: shortened, with a button that shows all of it. */
-export function nameCell(name: string, most = LONG): Child {
-  const short = shorten(name, most);
-  if (short === name) return h("span", { class: "name" }, name);
+/** A name that may be long: shortened, with a button that shows all of it, or the `whole` one that it is short for. */
+export function nameCell(shown: string, most = LONG, whole = shown): Child {
+  const short = shorten(shown, most);
+  if (short === whole) return h("span", { class: "name" }, whole);
   const text = h("span", { class: "name" }, short);
   const button = h(
     "button",
@@ -116,11 +118,11 @@ export function nameCell(name: string, most = LONG): Child {
       type: "button",
       "aria-expanded": "false",
       "aria-label": "whole name",
-      title: name,
+      title: whole,
       click: () => {
         const open = button.getAttribute("aria-expanded") !== "true";
         button.setAttribute("aria-expanded", String(open));
-        setText(text, open ? name : short);
+        setText(text, open ? whole : short);
         text.classList.toggle("whole", open);
       },
     },
@@ -189,20 +191,26 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
   const rowOf = (row: Row): HTMLTableRowElement =>
     h("tr", { class: options.rowClass?.(row) }, cells(row), options.action === undefined ? null : h("td", { class: "action" }, options.action(row)));
 
+  const heaviest = options.weight === undefined || rows.length <= first ? null : new Set([...rows].sort((a, b) => (options.weight as (row: Row) => number)(b) - (options.weight as (row: Row) => number)(a)).slice(0, first));
+  const picked = heaviest === null ? null : rows.filter((row) => heaviest.has(row));
+  /** The picked rows are shown until something else is asked for. */
+  const picking = (): boolean => picked !== null && by === null && accept === null && shown === first;
+
   /** Adds rows up to `shown`, in pieces, so that a long list does not hold the page. */
   function extend(): void {
-    const until = Math.min(shown, current.length, body.rows.length + 400);
+    const list = picking() ? (picked as Row[]) : current;
+    const until = Math.min(shown, list.length, body.rows.length + 400);
     const piece = document.createDocumentFragment();
-    for (let i = body.rows.length; i < until; i++) piece.append(rowOf(current[i] as Row));
+    for (let i = body.rows.length; i < until; i++) piece.append(rowOf(list[i] as Row));
     body.append(piece);
-    if (until < Math.min(shown, current.length)) requestAnimationFrame(extend);
+    if (until < Math.min(shown, list.length)) requestAnimationFrame(extend);
   }
 
   function tell(): void {
     const parts: string[] = [];
     const visibleRows = Math.min(shown, current.length);
     if (accept !== null) parts.push(`${count(current.length)} of ${plural(rows.length, noun[0], noun[1])} match`);
-    if (visibleRows < current.length) parts.push(`${count(visibleRows)} of ${plural(current.length, noun[0], noun[1])} shown`);
+    if (visibleRows < current.length) parts.push(`${picking() ? "the largest " : ""}${count(visibleRows)} of ${plural(current.length, noun[0], noun[1])} shown`);
     else if (accept === null && rows.length > 5) parts.push(plural(rows.length, noun[0], noun[1]));
     if (typeof options.cut === "string") parts.push(options.cut);
     setText(status, parts.join(" \u00b7 "));
@@ -210,6 +218,7 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
     const rest = current.length - visibleRows;
     if (rest > 0) {
       const show = (n: number): void => {
+        if (picking()) body.replaceChildren();
         shown += n;
         extend();
         tell();
@@ -303,7 +312,7 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
           setText(status, "this is no regular expression");
           return;
         }
-        accept = test === null ? null : (row) => test(look(row));
+        accept = test === null ? null : (row) => look(row).some((text) => text !== null && test(text));
         shown = first;
         update();
       },
@@ -344,6 +353,7 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
   let onScreen = shown;
   addEventListener("beforeprint", () => {
     onScreen = shown;
+    if (picking()) body.replaceChildren();
     shown = Math.max(shown, 60);
     extend();
     tell();

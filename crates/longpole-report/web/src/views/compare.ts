@@ -58,7 +58,7 @@ function rowsTable(context: Context, caption: string, rows: Row[], whole: number
     { key: "calls_before", label: "calls before", kind: "mean", value: (row) => row.calls_before },
     { key: "calls_after", label: "calls after", kind: "mean", value: (row) => row.calls_after },
   ];
-  return table({ caption, noun: ["row", "rows"], rows, columns: filled(rows, columns), first: 10, filter: (row) => `${row.label} ${row.key} ${row.verdict ?? row.presence}`, cut: context.cut("diff.rows") });
+  return table({ caption, noun: ["row", "rows"], rows, columns: filled(rows, columns), first: 10, filter: (row) => [row.label, row.key, row.verdict ?? row.presence], cut: context.cut("diff.rows") });
 }
 
 function byKind(context: Context, rows: Row[], whole: number | null, of: string): Child {

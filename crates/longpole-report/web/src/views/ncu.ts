@@ -20,7 +20,14 @@ type Name = Ncu["names"][number];
 const pct = (value: number | null | undefined): string => (value === null || value === undefined ? MISSING : percents(value / 100));
 const dims = (list: number[] | null): string => (list === null ? MISSING : list.map((n) => count(n)).join(" x "));
 const address = (value: number): string => `0x${value.toString(16).padStart(4, "0")}`;
-const place = (file: string | null, line: number | null): string | null => (file === null ? null : `${file}${line === null ? "" : `:${line}`}`);
+const base = (path: string): string => path.slice(Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\")) + 1);
+const place = (file: string | null, line: number | null): string | null => (file === null ? null : `${base(file)}${line === null ? "" : `:${line}`}`);
+
+/** A place by the file's own name; its folders on demand. */
+function placeCell(file: string | null, line: number | null): Child {
+  const short = place(file, line);
+  return short === null || file === null ? MISSING : h("span", { title: `${file}${line === null ? "" : `:${line}`}` }, short);
+}
 
 export const VERDICT_MARKS: Record<string, string> = { "too small": "\u25ab", "memory bound": "\u25c6", "compute bound": "\u25a0", "latency bound": "\u25b2", balanced: "=" };
 export function bound(verdict: string | null): HTMLElement {
@@ -110,7 +117,7 @@ function rules(kernel: Kernel): Child {
   ];
   return [
     h("h4", {}, "Suggestions of ncu ", h("span", { class: "aside" }, "estimates are upper bounds and overlap: do not add them")),
-    table({ caption: "suggestions of ncu", noun: ["suggestion", "suggestions"], rows: kernel.rules, columns, first: 6, filter: (row) => `${row.title} ${row.text}` }),
+    table({ caption: "suggestions of ncu", noun: ["suggestion", "suggestions"], rows: kernel.rules, columns, first: 6, filter: (row) => [row.title, row.text] }),
   ];
 }
 
@@ -119,7 +126,15 @@ function hot(kernel: Kernel): Child {
   const columns: Column<Hot>[] = [
     { key: "address", label: "address", kind: "text", value: (row) => row.address, show: (row) => h("code", {}, address(row.address)) },
     { key: "sass", label: "instruction", kind: "name", value: (row) => row.sass ?? row.mnemonic, show: (row) => h("code", {}, nameCell(row.sass ?? row.mnemonic ?? MISSING, 44)) },
-    { key: "line", label: "line", kind: "text", value: (row) => place(row.file, row.line) },
+    {
+      key: "line",
+      label: "line",
+      kind: "text",
+      value: (row) => (row.called_from === null ? place(row.file, row.line) : place(row.called_from.file, row.called_from.line)),
+      show: (row) => (row.called_from === null ? placeCell(row.file, row.line) : placeCell(row.called_from.file, row.called_from.line)),
+      title: "of inlined code: the line that calls it",
+    },
+    { key: "inlined", label: "inlined from", kind: "text", value: (row) => (row.called_from === null ? null : place(row.file, row.line)) },
     { key: "samples", label: "samples", kind: "count", value: (row) => row.samples },
     { key: "share", label: "share", kind: "percent", value: (row) => row.share_fraction, bar: true },
     { key: "stall", label: "top stall", kind: "text", value: (row) => (row.top_stall === null ? null : words(row.top_stall)) },
@@ -129,26 +144,32 @@ function hot(kernel: Kernel): Child {
   return [
     h("h4", {}, "Hottest instructions ", h("span", { class: "aside" }, `of ${plural(kernel.samples, "sample", "samples")}: a stall belongs to the instruction that uses the value`)),
     kernel.samples < 100 ? h("p", { class: "aside" }, "so few samples say little about single instructions: profile a longer run of the kernel") : null,
-    table({ caption: "hottest instructions", noun: ["instruction", "instructions"], rows: kernel.hot, columns: filled(kernel.hot, columns), first: 8, filter: (row) => `${row.sass ?? ""} ${row.mnemonic ?? ""} ${row.file ?? ""}:${row.line ?? ""} ${row.top_stall ?? ""}` }),
+    table({ caption: "hottest instructions", noun: ["instruction", "instructions"], rows: kernel.hot, columns: filled(kernel.hot, columns), first: 8, filter: (row) => [row.sass, row.mnemonic, place(row.file, row.line), row.top_stall] }),
   ];
 }
 
 function lines(kernel: Kernel): Child {
-  const list = kernel.lines ?? byLine(kernel.hot);
-  if (list.length === 0) return null;
+  const own = kernel.own_lines ?? kernel.lines ?? byLine(kernel.hot);
+  if (own.length === 0) return null;
+  const compiled = kernel.own_lines === null || kernel.lines === null || kernel.lines.length === 0 || kernel.lines.length === own.length ? null : kernel.lines;
+  return [
+    h("h4", {}, "Source lines ", h("span", { class: "aside" }, kernel.own_lines === null ? "as compiled" : "inlined code counts for the line that calls it")),
+    lineTable("source lines by samples", own),
+    compiled === null ? null : details("source lines as compiled, inlined code by itself", false, lineTable("source lines as compiled", compiled)),
+  ];
+}
+
+function lineTable(caption: string, list: Line[]): HTMLElement {
   const columns: Column<Line>[] = [
-    { key: "place", label: "line", kind: "text", value: (row) => place(row.file, row.line) ?? "no line is known" },
-    { key: "text", label: "source", kind: "text", value: (row) => row.text, show: (row) => (row.text === null ? MISSING : h("code", {}, row.text.trim())) },
+    { key: "place", label: "line", kind: "text", value: (row) => place(row.file, row.line) ?? "no line is known", show: (row) => (row.file === null ? "no line is known" : placeCell(row.file, row.line)) },
+    { key: "text", label: "source", kind: "text", value: (row) => row.text, show: (row) => (row.text === null ? MISSING : nameCell(row.text.trim(), 56)) },
     { key: "samples", label: "samples", kind: "count", value: (row) => row.samples },
     { key: "share", label: "share", kind: "percent", value: (row) => row.share_fraction, bar: true },
     { key: "stall", label: "top stall", kind: "text", value: (row) => (row.stalls[0] === undefined ? null : words(row.stalls[0].reason)) },
     { key: "instructions", label: "instructions", kind: "count", value: (row) => row.instructions },
     { key: "executed", label: "executed", kind: "count", value: (row) => row.executed },
   ];
-  return [
-    h("h4", {}, "Source lines"),
-    table({ caption: "source lines by samples", noun: ["line", "lines"], rows: list, columns: filled(list, columns), first: 8, filter: (row) => `${row.file ?? ""}:${row.line ?? ""} ${row.text ?? ""}` }),
-  ];
+  return table({ caption, noun: ["line", "lines"], rows: list, columns: filled(list, columns), first: 8, filter: (row) => [place(row.file, row.line), row.text] });
 }
 
 /** Source lines out of the instructions with samples, where the report was made without those of the compiler. */
@@ -250,7 +271,7 @@ export function ncu(context: Context): (HTMLElement | null)[] {
   ];
   const launches = document.launches;
   return [
-    section("summary", "Summary", trust(document.trust), facts(ncuSource(document.source)), h("h3", {}, "By kernel"), table({ caption: "totals by kernel name", noun: ["kernel", "kernels"], rows: document.names, columns: filled(document.names, nameColumns), filter: (row) => `${row.name ?? ""} ${row.family ?? ""}`, cut: context.cut("ncu.names"), empty: "The report holds no kernels." }), leftOut(context)),
+    section("summary", "Summary", trust(document.trust), facts(ncuSource(document.source)), h("h3", {}, "By kernel"), table({ caption: "totals by kernel name", noun: ["kernel", "kernels"], rows: document.names, columns: filled(document.names, nameColumns), filter: (row) => [row.name, row.family], cut: context.cut("ncu.names"), empty: "The report holds no kernels." }), leftOut(context)),
     section(
       "kernels",
       "Kernels in full",
@@ -262,6 +283,6 @@ export function ncu(context: Context): (HTMLElement | null)[] {
     document.families.length < 2 ? null : section("families", "Kernel families", table({ caption: "totals by family", noun: ["family", "families"], rows: document.families, columns: filled(document.families, familyColumns) })),
     launches === null || launches.length === 0
       ? null
-      : section("launches", "Launches", table({ caption: "launches", noun: ["launch", "launches"], rows: launches, columns: filled(launches, launchColumns), filter: (row) => `${row.name} ${row.family ?? ""} ${row.nvtx ?? ""}`, cut: context.cut("ncu.launches") })),
+      : section("launches", "Launches", table({ caption: "launches", noun: ["launch", "launches"], rows: launches, columns: filled(launches, launchColumns), filter: (row) => [row.name, row.family, row.nvtx], cut: context.cut("ncu.launches") })),
   ];
 }

@@ -51,7 +51,7 @@ function figureTable(caption: string, first: string, rows: Figure[], most: numbe
     { key: "what", label: first, kind: "text", value: (row) => words(row.what) },
     { key: "before", label: "before", kind: "decimal", value: (row) => row.before, show: (row) => figureText(row.before, row.unit) },
     { key: "after", label: "after", kind: "decimal", value: (row) => row.after, show: (row) => figureText(row.after, row.unit) },
-    { key: "ratio", label: "after / before", kind: "decimal", value: (row) => row.ratio },
+    { key: "ratio", label: "ratio", kind: "decimal", value: (row) => row.ratio, title: "after over before" },
   ];
   return table({ caption, noun: ["figure", "figures"], rows, columns, first: most });
 }
@@ -98,7 +98,7 @@ export function ncuCompare(context: Context): (HTMLElement | null)[] {
       document.cautions.length === 0 ? null : h("div", { class: "cautions" }, h("h3", {}, "Beware"), h("ul", { class: "notes" }, document.cautions.map((one) => h("li", { class: "note note-notice" }, h("strong", {}, one.about), ": ", prose(one.text))))),
       h("div", { class: "two" }, h("div", {}, h("h3", {}, "Before"), facts(ncuSource(document.before.source)), trust(document.before.trust)), h("div", {}, h("h3", {}, "After"), facts(ncuSource(document.source)), trust(document.trust))),
       h("h3", {}, "Time by name"),
-      table({ caption: "launches and time by kernel name", noun: ["kernel", "kernels"], rows: document.names, columns: filled(document.names, columns), filter: (row) => row.name, cut: context.cut("ncu_compare.names"), empty: "Neither report holds kernels." }),
+      table({ caption: "launches and time by kernel name", noun: ["kernel", "kernels"], rows: document.names, columns: filled(document.names, columns), filter: (row) => [row.name], cut: context.cut("ncu_compare.names"), empty: "Neither report holds kernels." }),
       lone(document.only_before, "before"),
       lone(document.only_after, "after"),
       leftOut(context),

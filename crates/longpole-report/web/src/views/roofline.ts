@@ -219,6 +219,6 @@ export function roofline(context: Context): HTMLElement | null {
     h("p", { class: "lead" }, h("strong", {}, time(document.busy_ns)), " busy", document.covered_fraction === null ? null : `, the work of ${percents(document.covered_fraction)} of it is known`),
     facts(said),
     plot(document),
-    table({ caption: "operators against their floors", noun: ["row", "rows"], rows, columns: filled(rows, columns), first: 12, filter: (row) => `${row.name} ${shapes(row.shapes) ?? ""} ${boundBy(row)} ${row.kernel ?? ""}`, cut: context.cut("roofline.rows") }),
+    table({ caption: "operators against their floors", noun: ["row", "rows"], rows, columns: filled(rows, columns), first: 12, filter: (row) => [row.name, shapes(row.shapes), boundBy(row), row.kernel], cut: context.cut("roofline.rows") }),
   );
 }

@@ -109,7 +109,7 @@ function ceilings(group: Group): Child {
   ];
   return [
     h("h4", {}, "At most to win ", h("span", { class: "aside" }, "(ceilings overlap: do not add them)")),
-    table({ caption: `ceilings of ${group.name}`, noun: ["ceiling", "ceilings"], rows: listed, columns, first: 4, filter: change }),
+    table({ caption: `ceilings of ${group.name}`, noun: ["ceiling", "ceilings"], rows: listed, columns, first: 4, filter: (row) => [change(row)] }),
   ];
 }
 
@@ -226,13 +226,13 @@ function groupView(context: Context, group: Group, open: boolean): HTMLElement {
   const columns: Column<RoleRow>[] = [
     { key: "role", label: "role", kind: "name", value: (row) => row.role },
     { key: "part", label: "part", kind: "text", value: (row) => row.part },
-    { key: "from", label: "from", kind: "text", value: (row) => row.from, title: "where the role comes from" },
-    { key: "kernel", label: "kernel", kind: "name", value: (row) => row.kernel, show: (row) => [nameCell(row.kernel, 30), row.names.length > 1 ? h("span", { class: "aside" }, ` +${row.names.length - 1}`) : null] },
     { key: "calls", label: "calls", kind: "mean", value: (row) => row.calls, total: rows.reduce((all, row) => all + row.calls, 0) },
     { key: "ns", label: "time a step", kind: "time", scale: "step", value: (row) => row.ns, total: group.busy_ns },
     { key: "share", label: "share", kind: "percent", value: (row) => row.share, bar: true, title: "of the busy time of all steps" },
     { key: "floor", label: "floor", kind: "time", scale: "step", value: (row) => row.floor, title: "the least time that its operators' bytes and arithmetic take" },
     { key: "ceiling", label: "could save", kind: "time", scale: "step", value: (row) => row.ceiling, title: "a step, if it took no longer than its floor" },
+    { key: "kernel", label: "kernel", kind: "name", value: (row) => row.kernel, show: (row) => [nameCell(row.kernel, 30), row.names.length > 1 ? h("span", { class: "aside" }, ` +${row.names.length - 1}`) : null] },
+    { key: "from", label: "from", kind: "text", value: (row) => row.from, title: "where the role comes from" },
   ];
   const kept = filled(rows, columns);
   return details(
@@ -247,8 +247,9 @@ function groupView(context: Context, group: Group, open: boolean): HTMLElement {
       noun: ["role", "roles"],
       rows,
       columns: kept,
-      first: 14,
-      filter: (row) => `${row.part} ${row.role} ${row.kernel} ${row.names.join(" ")}`,
+      first: 20,
+      weight: (row) => row.ns,
+      filter: (row) => [row.part, row.role, row.kernel, ...row.names],
       cut: context.cut("steps.groups[].rows"),
     }),
     kept.some((column) => column.key === "floor") ? null : h("p", { class: "aside" }, "floors: no shapes or no element types recorded, the work replayed from a graph, or the device's peaks not known"),
@@ -283,7 +284,7 @@ export function steps(context: Context): HTMLElement | null {
     "steps",
     "Steps",
     h("p", { class: "aside" }, "medians over the steps of a group"),
-    table({ caption: "groups of steps", noun: ["group", "groups"], rows: document.groups, columns: filled(document.groups, columns), cut: context.cut("steps.groups"), filter: (row) => row.name }),
+    table({ caption: "groups of steps", noun: ["group", "groups"], rows: document.groups, columns: filled(document.groups, columns), cut: context.cut("steps.groups"), filter: (row) => [row.name] }),
     document.groups.map((group) => groupView(context, group, group === first)),
     document.activities_outside > 0 ? h("p", { class: "aside" }, `${plural(document.activities_outside, "device activity", "device activities")} (${time(document.outside_ns)}) belong to no step`) : null,
     document.notes.length === 0 ? null : h("ul", { class: "notes" }, document.notes.map((note) => h("li", { class: "note" }, note.text))),

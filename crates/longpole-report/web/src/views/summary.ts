@@ -1,7 +1,7 @@
 /** The first section: where the time of the run went, and the report of five lines. */
 import type { Context } from "../context";
 import type { Triage } from "../documents";
-import { details, none, section, type Segment, stack } from "../parts";
+import { details, none, prose, section, type Segment, stack } from "../parts";
 import { table } from "../table";
 import { type Child, h } from "../text";
 import { count, MISSING, percents, plural, time } from "../units";
@@ -104,7 +104,7 @@ function fiveLines(triage: Triage): HTMLElement {
     ["Top CPU / orchestration cost", report.top_host_cost, false],
     ["Next experiment", report.next_experiment, true],
   ];
-  return h("dl", { class: "five" }, lines.map(([head, text, strong]) => h("div", { class: strong ? "next" : null }, h("dt", {}, head), h("dd", {}, text || MISSING))));
+  return h("dl", { class: "five" }, lines.map(([head, text, strong]) => h("div", { class: strong ? "next" : null }, h("dt", {}, head), h("dd", {}, text === "" ? MISSING : prose(text)))));
 }
 
 /** Every list that is shorter in the page than in the documents. */
@@ -134,7 +134,7 @@ export function summary(context: Context): HTMLElement {
   const inScope = scope(triage.scope);
   return section(
     "summary",
-    "Summary",
+    context.report.kind === "trace_compare" ? `Summary ${context.before === null ? "before" : "after"}` : "Summary",
     fiveLines(triage),
     h("div", { class: "two" }, h("div", {}, h("h3", {}, "Wall time of the GPU"), bars(triage)), h("div", {}, h("h3", {}, "Totals"), totalsTable(triage))),
     triage.host_clock === null || triage.host_clock === undefined ? null : h("p", { class: "aside" }, `Note: ${triage.host_clock.note}`),

@@ -55,7 +55,7 @@ export function operators(context: Context): HTMLElement | null {
   return section(
     "operators",
     "Operators",
-    table({ caption: "operators", noun: ["operator", "operators"], rows, columns: filled(rows, columns), filter: (row) => `${row.name} ${row.shapes ?? ""}`, cut: context.cut("triage.ops"), empty: "No operator, call or device work was recorded." }),
+    table({ caption: "operators", noun: ["operator", "operators"], rows, columns: filled(rows, columns), filter: (row) => [row.name, row.shapes], cut: context.cut("triage.ops"), empty: "No operator, call or device work was recorded." }),
   );
 }
 
@@ -66,7 +66,7 @@ export function kernels(context: Context): HTMLElement | null {
   const layers = rows.some((row) => row.kind === "layer");
   const whole = total(rows, (row) => row.cuda_ns);
   const columns: Column<Kernel>[] = [
-    { key: "name", label: layers ? "layer" : "kernel", kind: "name", value: (row) => row.short_name, show: (row) => kernelName(row) },
+    { key: "name", label: layers ? "layer" : "kernel", kind: "name", value: (row) => row.short_name, show: (row) => nameCell(row.short_name, 48, row.name) },
     { key: "family", label: "family", kind: "text", value: (row) => row.family, show: (row) => familyCell(row.family) },
     { key: "calls", label: "calls", kind: "count", value: (row) => row.calls, total: total(rows, (row) => row.calls) },
     { key: "cuda", label: "CUDA", kind: "time", value: (row) => row.cuda_ns, total: whole },
@@ -90,41 +90,12 @@ export function kernels(context: Context): HTMLElement | null {
       noun: layers ? ["layer", "layers"] : ["kernel", "kernels"],
       rows,
       columns: filled(rows, columns),
-      filter: (row) => `${row.short_name} ${row.name} ${row.family} ${row.op ?? ""}`,
+      filter: (row) => [row.short_name, row.name, row.family, row.op],
       cut: context.cut("triage.kernels", "sums.kernels"),
       ...withMoments(context, rows, (row) => `kernel:${row.name}`, (row) => row.short_name),
       empty: "No kernels were recorded: device times are unknown.",
     }),
   );
-}
-
-/** The short name; the button shows the full one as it was recorded. */
-function kernelName(row: Kernel): Child {
-  if (row.name === row.short_name) return nameCell(row.name);
-  return nameCellOf(row.short_name, row.name);
-}
-
-function nameCellOf(short: string, whole: string): Child {
-  const text = h("span", { class: "name" }, short);
-  const full = h("span", { class: "name whole", hidden: true }, whole);
-  const button = h(
-    "button",
-    {
-      class: "unfold",
-      type: "button",
-      "aria-expanded": "false",
-      "aria-label": "whole name",
-      title: whole,
-      click: () => {
-        const open = button.getAttribute("aria-expanded") !== "true";
-        button.setAttribute("aria-expanded", String(open));
-        full.hidden = !open;
-        text.hidden = open;
-      },
-    },
-    "\u2026",
-  );
-  return [text, full, button];
 }
 
 /** A column of buttons, when any row has a moment. */
@@ -179,7 +150,7 @@ export function ranges(context: Context): HTMLElement | null {
       rows,
       columns: filled(rows, columns),
       depth: (row) => row.depth,
-      filter: (row) => [...row.parents, row.name].join(" "),
+      filter: (row) => [...row.parents, row.name],
       cut: context.cut("triage.ranges", "sums.ranges"),
       ...withMoments(context, rows, (row) => `range:${row.name}`, (row) => row.name),
       empty: "The input names no ranges: record_function, NVTX or user annotations would name the phases of the run.",
@@ -215,7 +186,7 @@ export function memory(context: Context, curves: HTMLElement): HTMLElement | nul
         ? none("Allocations were not recorded: profile_memory=True records them.")
         : [
             peaks.length === 0 ? null : h("p", {}, `largest total the device allocator reported: ${peaks.join(", ")}`),
-            table({ caption: "memory by operator", noun: ["operator", "operators"], rows, columns: filled(rows, columns), filter: (row) => row.name, cut: context.cut("memory.memory"), empty: "No operator allocated memory." }),
+            table({ caption: "memory by operator", noun: ["operator", "operators"], rows, columns: filled(rows, columns), filter: (row) => [row.name], cut: context.cut("memory.memory"), empty: "No operator allocated memory." }),
           ],
   );
 }

@@ -3,8 +3,8 @@
 use std::io;
 
 use longpole_analysis::{
-    IdleStretch, IdleTable, MemoryTable, NoPeaks, OverviewSources, Peaks, RooflineTable, ScopeWork, StepTable, Triage, TriageOptions,
-    idle_stretches, memory_table, overview, roofline, step_ceilings, triage,
+    MemoryTable, NoPeaks, OverviewSources, Peaks, RooflineTable, ScopeWork, StepIdle, StepTable, Triage, TriageOptions, memory_table,
+    overview, roofline, step_ceilings_with, step_idle, triage,
 };
 use longpole_report::views::{StepLayout, StepOrder, Steps};
 use longpole_report::{Grade, HtmlCuts, HtmlKind, HtmlLimits, HtmlOverview, HtmlPage, Page, TextOptions, count, html_document, triage_text, wire};
@@ -24,8 +24,7 @@ const HEAD: usize = 10;
 struct Results {
     triage: Triage,
     steps: StepTable,
-    idle: IdleTable,
-    stretches: Vec<IdleStretch>,
+    idle: StepIdle,
     roofline: RooflineTable,
     memory: MemoryTable,
 }
@@ -45,7 +44,7 @@ pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failur
         Some(donor) => steps::borrow(session, &mut results.steps, donor, known.as_ref().ok(), args.ignore_ranges)?,
         None => Vec::new(),
     };
-    let ceilings = step_ceilings(&work, &results.steps, &lent);
+    let ceilings = step_ceilings_with(&work, &results.steps, &lent, &results.idle);
     drop(work);
     sort_ops(&mut results.triage.ops);
     let compared = match &args.before {
@@ -76,14 +75,14 @@ pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failur
     let (html, cuts) = size::fitting(|room| {
         let mut cuts = HtmlCuts::default();
         let sources =
-            OverviewSources { triage: &results.triage, steps: &results.steps, idle: &results.idle, stretches: &results.stretches };
+            OverviewSources { triage: &results.triage, steps: &results.steps, idle: &results.idle.table, stretches: &results.idle.stretches };
         let overview = overview(&session.index, &session.scope, &sources, &room.overview);
         (total, kept) = (overview.events_total, overview.events_kept() as u64);
         let mut documents = Documents { limits: &room.limits, cuts: &mut cuts, made: Vec::new() };
         documents.add("triage", &wire::triage(&header, &results.triage, trace))?;
         let report = Steps { table: &results.steps, ceilings: &ceilings, peaks: known.as_ref() };
         documents.add("steps", &wire::steps(&header, &report, trace, &layout))?;
-        documents.add("idle", &wire::idle(&header, &results.idle, trace))?;
+        documents.add("idle", &wire::idle(&header, &results.idle.table, trace))?;
         documents.add("roofline", &wire::roofline(&header, &results.roofline, known.as_ref().err()))?;
         if !trace.memory.is_empty() {
             documents.add("memory", &wire::memory(&header, &results.memory))?;
@@ -132,7 +131,7 @@ impl Documents<'_> {
     }
 }
 
-/// All analyses at once: none needs another.
+/// All analyses; the first pass beside everything else.
 fn results<'s>(
     session: &'s Session<'_>,
     out: &Out<'_>,
@@ -142,14 +141,14 @@ fn results<'s>(
     let (index, scope, peaks) = (&session.index, &session.scope, known.as_ref().ok());
     // The links are there before, so that none waits for another inside.
     index.links();
-    let ((triage, memory), ((steps, work), ((idle, stretches), roofline))) = rayon::join(
-        || (triage(index, scope, options), memory_table(index, scope)),
+    let ((triage, memory, roofline), (steps, work, idle)) = rayon::join(
+        || (triage(index, scope, options), memory_table(index, scope), roofline(index, scope, peaks)),
         || {
-            rayon::join(
-                || rayon::join(|| steps::find(session, None, out.args.ignore_ranges), || ScopeWork::find(index, scope, peaks)),
-                || rayon::join(|| idle_stretches(index, scope), || roofline(index, scope, peaks)),
-            )
+            let (steps, work) =
+                rayon::join(|| steps::find(session, None, out.args.ignore_ranges), || ScopeWork::find(index, scope, peaks));
+            let idle = step_idle(&work, &steps);
+            (steps, work, idle)
         },
     );
-    (Results { triage, steps, idle, stretches, roofline, memory }, work)
+    (Results { triage, steps, idle, roofline, memory }, work)
 }
