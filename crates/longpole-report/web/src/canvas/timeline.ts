@@ -257,7 +257,7 @@ class TimelineView {
     if (fresh) {
       // A button of the panel that was pressed goes with it; keys go on where they are of use.
       const held = this.panels.contains(document.activeElement);
-      this.panels.replaceChildren(h("div", {}, ...details(this.state)));
+      this.panels.replaceChildren(h("div", {}, ...details(this.state, (name) => this.label(name))));
       if (held) this.body.canvas.focus({ preventScroll: true });
     }
     if (say !== undefined) setText(this.live, say);
