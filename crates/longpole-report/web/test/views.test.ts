@@ -47,6 +47,7 @@ describe("evidence", () => {
     expect(evidenceFigure("starved_of_span_fraction", 0.5996)).toEqual({ label: "starved of span", value: "60.0 %" });
     expect(evidenceFigure("kernels", 22_536)).toEqual({ label: "kernels", value: "22,536" });
     expect(evidenceFigure("calls_per_step", 346.5)).toEqual({ label: "calls per step", value: "346.50" });
+    expect(evidenceFigure("idle_ns", null)).toEqual({ label: "idle", value: "\u2013" });
     expect(evidenceFigure("inside", null)).toEqual({ label: "inside", value: "\u2013" });
   });
 });
@@ -54,7 +55,9 @@ describe("evidence", () => {
 describe("shapes", () => {
   it("reads like the terminal", () => {
     expect(shapes("[[1, 1024], [1024, 1024]]")).toBe("1x1024, 1024x1024");
-    expect(shapes("[[[0, 8], [1, 2]], []]")).toBe("(0x8, 1x2), ()");
+    expect(shapes("[[[0], [1, 8, 1024]], []]")).toBe("(0, 1x8x1024)");
+    expect(shapes("[[], [], 1]")).toBe("[[], [], 1]");
+    expect(shapes("not a list")).toBe("not a list");
     expect(shapes(null)).toBeNull();
   });
 });

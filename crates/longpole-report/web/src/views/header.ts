@@ -59,7 +59,8 @@ export function scope(of: Triage["scope"]): string | null {
 
 export function hardware(of: Triage["hardware"]): string {
   const kinds = new Map<string, number>();
-  for (const device of of.devices.filter((one) => one.active)) {
+  const active = of.devices.filter((one) => one.active);
+  for (const device of active.length > 0 ? active : of.devices) {
     const facts = [
       device.sm_count === null ? null : `${count(device.sm_count)} SMs`,
       device.memory_bytes === null ? null : bytes(device.memory_bytes),
@@ -69,7 +70,8 @@ export function hardware(of: Triage["hardware"]): string {
     kinds.set(name, (kinds.get(name) ?? 0) + 1);
   }
   const devices = [...kinds].map(([name, n]) => (n > 1 ? `${n} x ${name}` : name));
-  if (devices.length === 0) devices.push("no device was used");
+  if (devices.length === 0) devices.push("device not recorded");
+  else if (active.length === 0) devices.push("none with activity");
   const versions = [of.cuda === null ? null : `CUDA ${of.cuda}`, of.driver === null ? null : `driver for ${of.driver}`].filter((one) => one !== null);
   return [...devices, ...versions].join(" \u00b7 ");
 }

@@ -33,13 +33,24 @@ function boundBy(row: Row): string {
   return `${row.verdict.replace("_bound", "")}${row.faster_than === null ? "" : (FASTER[row.faster_than] ?? "")}`;
 }
 
-/** Shapes as the terminal has them: `1x1024, 1024x1024`. */
+/** Shapes as the terminal has them: `1x1024, 1024x1024`; what has none (scalars) is left out. Texts of another form stay as they are. */
 export function shapes(text: string | null): string | null {
   if (text === null) return null;
-  return text
-    .replaceAll(/\[((?:\d+(?:, ?\d+)*)?)\]/g, (_, inner: string) => (inner === "" ? "()" : inner.replaceAll(/, ?/g, "x")))
-    .replace(/^\[(.*)\]$/s, "$1")
-    .replaceAll(/\[([^[\]]*)\]/g, "($1)");
+  let list: unknown;
+  try {
+    list = JSON.parse(text);
+  } catch {
+    return text;
+  }
+  const show = (one: unknown): string | null => {
+    if (!Array.isArray(one)) return null;
+    if (one.every((size) => typeof size === "number")) return one.length === 0 ? "" : one.join("x");
+    const parts = one.map(show);
+    return parts.includes(null) ? null : `(${parts.filter((part) => part !== "").join(", ")})`;
+  };
+  if (!Array.isArray(list)) return text;
+  const parts = list.map(show);
+  return parts.includes(null) ? text : parts.filter((part) => part !== "").join(", ");
 }
 
 interface Point {

@@ -20,7 +20,7 @@ const KINDS: Record<string, string> = {
 
 /** A key of evidence and its value; the key's ending says the unit. */
 export function evidenceFigure(key: string, value: number | string | string[] | null): { label: string; value: Child } {
-  if (value === null) return { label: words(key), value: MISSING };
+  if (value === null) return { label: words(key.replace(/_(ns|fraction|bytes|bytes_per_s)$/, "")), value: MISSING };
   if (Array.isArray(value)) return { label: words(key), value: h("ul", {}, value.map((one) => h("li", {}, one))) };
   if (typeof value === "string") return { label: words(key), value };
   const as = (ending: string, show: (n: number) => string): { label: string; value: Child } | null =>
@@ -35,7 +35,11 @@ export function evidenceFigure(key: string, value: number | string | string[] | 
 
 function evidence(of: Evidence): HTMLElement {
   return figures(
-    Object.entries(of).map(([key, value]) => evidenceFigure(key, value)),
+    Object.entries(of).map(([key, value]) => {
+      const figure = evidenceFigure(key, value);
+      // A name and its time may have one word.
+      return key.endsWith("_ns") && Object.hasOwn(of, key.slice(0, -3)) ? { ...figure, label: `${figure.label}: time` } : figure;
+    }),
     "evidence",
   );
 }
@@ -48,7 +52,7 @@ function win(smell: Smell): Child {
   return h("span", { class: "win" }, "wins at most ", h("strong", {}, time(ceiling.win_ns)), `${share}${kind}`);
 }
 
-function suspect(context: Context, smell: Smell): HTMLElement {
+function suspect(context: Context, smell: Smell, open: boolean): HTMLElement {
   const title = h(
     "h3",
     {},
@@ -74,7 +78,7 @@ function suspect(context: Context, smell: Smell): HTMLElement {
       h("div", { class: "suspect-head" }, title, h("span", { class: "buttons" }, context.buttons(`smell:${smell.code}:${smell.subject}`))),
       h("p", {}, smell.summary),
       h("p", { class: "next" }, "\u2192 ", prose(smell.next), smell.ceiling.win_ns === null ? null : ["; ", win(smell)]),
-      details("evidence", false, evidence(smell.evidence), h("p", { class: "formula" }, h("span", { class: "aside" }, "ceiling: "), smell.ceiling.formula), h("p", { class: "aside" }, h("code", {}, `longpole explain ${smell.code}`), " says what it means, how it is detected and what usually fixes it")),
+      details("evidence", open, evidence(smell.evidence), h("p", { class: "formula" }, h("span", { class: "aside" }, "ceiling: "), smell.ceiling.formula), h("p", { class: "aside" }, h("code", {}, `longpole explain ${smell.code}`), " says what it means, how it is detected and what usually fixes it")),
     ),
   );
 }
@@ -89,7 +93,7 @@ export function suspects(context: Context): HTMLElement | null {
       ? none("Nothing is suspicious here.")
       : [
           h("p", { class: "aside" }, "by the share of wall that the evidence covers; ceilings are upper bounds and overlap: do not add them"),
-          h("ol", { class: "suspects" }, triage.smells.map((smell) => suspect(context, smell))),
+          h("ol", { class: "suspects" }, triage.smells.map((smell, i) => suspect(context, smell, i === 0))),
         ],
   );
 }
