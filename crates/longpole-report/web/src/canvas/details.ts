@@ -8,7 +8,7 @@ import type { TimelineState } from "./state";
 import { counted, duration, exact, grouped, percent } from "./time";
 
 /** Launched work that is listed by name; the rest is a number. */
-const MOST_LISTED = 12;
+const MOST_LISTED = 8;
 /** Lanes of a range's table. */
 const MOST_LANES = 16;
 
@@ -35,16 +35,21 @@ export function sentence(model: Model, ref: EventRef): string {
   return `${shorten(nameOf(model, ref), 120)}, ${duration(end_ns - start_ns)}, at ${exact(start_ns - model.start)}, ${title} of ${group}`;
 }
 
-export function details(state: TimelineState): Child[] {
+function button(words: string, click: () => void): Child {
+  return h("button", { type: "button", click }, words);
+}
+
+/** `label` gives the short form of a name by number. */
+export function details(state: TimelineState, label: (name: number) => string): Child[] {
   const parts: Child[] = [];
-  if (state.selected !== null) parts.push(eventPanel(state, state.selected));
+  if (state.selected !== null) parts.push(eventPanel(state, state.selected, label));
   else if (state.block !== null) parts.push(blockPanel(state));
   if (state.range !== null) parts.push(rangePanel(state));
   if (parts.length === 0) parts.push(h("p", { class: "lp-hint" }, "Nothing chosen. Click an event, or put the focus on the timeline and press n."));
   return parts;
 }
 
-function eventPanel(state: TimelineState, ref: EventRef): Child {
+function eventPanel(state: TimelineState, ref: EventRef, label: (name: number) => string): Child {
   const { model } = state;
   const { timeline } = model;
   const facts = model.facts(ref);
@@ -65,12 +70,13 @@ function eventPanel(state: TimelineState, ref: EventRef): Child {
       row("lane", `${title} \u00b7 ${group}`),
       detail !== "" && row("details", detail),
       facts.owner !== null && row("launched in", model.name(facts.owner)),
-      links(state, ref),
+      links(state, ref, label),
     ),
+    h("p", { class: "lp-bar" }, button("zoom to it", () => state.enter()), button("previous in lane", () => state.stepEvent(-1)), button("next in lane", () => state.stepEvent(1))),
   );
 }
 
-function links(state: TimelineState, ref: EventRef): Child {
+function links(state: TimelineState, ref: EventRef, label: (name: number) => string): Child {
   const { model } = state;
   const { start_ns, launch } = model.facts(ref);
   if (launch !== null) {
@@ -88,11 +94,27 @@ function links(state: TimelineState, ref: EventRef): Child {
   const listed = Array.from(work.subarray(0, MOST_LISTED), (event) => {
     const to = model.find(event);
     if (to === null) return null;
-    const { start_ns: begins, end_ns: ends } = model.facts(to);
-    return h("li", {}, jump(state, event, shorten(nameOf(model, to), 60)), ` ${duration(ends - begins)}, ${duration(begins - start_ns)} after the call began`);
+    const { start_ns: begins, end_ns: ends, name } = model.facts(to);
+    return h("li", {}, jump(state, event, shorten(label(name), 60)), ` ${duration(ends - begins)}, ${duration(begins - start_ns)} after the call began`);
   });
   const more = work.length - listed.length;
-  return row(`launched (${grouped(work.length)})`, h("ul", { class: "lp-launched" }, listed, more > 0 && h("li", {}, `and ${grouped(more)} more`)));
+  const extent = extentOf(model, work);
+  const together = work.length > 1 && row("together", `${duration(extent.b - extent.a)} from the first one's start to the last one's end`);
+  const list = row(`launched (${grouped(work.length)})`, h("ul", { class: "lp-launched" }, listed, more > 0 && h("li", {}, `and ${grouped(more)} more`)));
+  return [list, together];
+}
+
+function extentOf(model: Model, events: Uint32Array): { a: number; b: number } {
+  let a = Infinity;
+  let b = -Infinity;
+  for (const event of events) {
+    const ref = model.find(event);
+    if (ref === null) continue;
+    const { spans } = ref.lane.events();
+    a = Math.min(a, spans.start[ref.at]!);
+    b = Math.max(b, spans.end[ref.at]!);
+  }
+  return { a, b };
 }
 
 function blockPanel(state: TimelineState): Child {
@@ -152,6 +174,7 @@ function rangePanel(state: TimelineState): Child {
       ),
     ),
     sums.length > MOST_LANES && h("p", { class: "lp-hint" }, `and ${counted(sums.length - MOST_LANES, "lane")} more`),
+    h("p", { class: "lp-bar" }, button("zoom to it", () => state.enterRange()), button("clear", () => state.setRange(null))),
     about && h("p", { class: "lp-hint" }, "about: read from blocks that reach over the range's ends, since not every event is kept."),
   );
 }

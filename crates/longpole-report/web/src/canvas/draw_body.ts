@@ -8,8 +8,8 @@ import { visible } from "../text";
 import type { TimelineState } from "./state";
 import { ticks } from "./time";
 
-/** Arrows drawn at once; a graph launch may have thousands of kernels. */
-const MOST_ARROWS = 200;
+/** Arrows drawn at once, of a graph launch's thousands of kernels the first, the last, and some between. */
+const MOST_ARROWS = 24;
 /** Texts in one picture. */
 const MOST_TEXTS = 600;
 
@@ -182,6 +182,11 @@ function drawFlash(brush: Brush, scene: Scene, state: TimelineState, body: Body)
   ctx.globalAlpha = 1;
 }
 
+function some(events: Uint32Array): Uint32Array {
+  if (events.length <= MOST_ARROWS) return events;
+  return Uint32Array.from({ length: MOST_ARROWS }, (_, k) => events[Math.round((k * (events.length - 1)) / (MOST_ARROWS - 1))]!);
+}
+
 /** From the call to what it launched, as curves; the ends that are out of sight are where the curves leave the picture. */
 function drawArrows(brush: Brush, scene: Scene, state: TimelineState, body: Body): void {
   const { selected, model } = state;
@@ -189,13 +194,13 @@ function drawArrows(brush: Brush, scene: Scene, state: TimelineState, body: Body
   const { launch } = model.facts(selected);
   const call = launch === null ? selected : model.find(launch);
   if (call === null) return;
-  const work = launch === null ? model.launchedBy(selected.event).subarray(0, MOST_ARROWS) : [selected.event];
+  const work = launch === null ? some(model.launchedBy(selected.event)) : [selected.event];
   const from = boxOf(scene, state, body.top, call);
   if (from === null || work.length === 0) return;
   const { ctx, inks } = brush;
   ctx.strokeStyle = inks.focus;
   ctx.fillStyle = inks.focus;
-  ctx.lineWidth = 1.5;
+  ctx.lineWidth = work.length > 8 ? 1 : 1.5;
   if (launch !== null) outline(brush, scene, from, inks.focus, 1.5);
   for (const event of work) {
     const ref = model.find(event);

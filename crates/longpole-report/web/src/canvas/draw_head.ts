@@ -49,9 +49,10 @@ function drawOverview(ctx: CanvasRenderingContext2D, inks: Inks, { fit, left, ri
   ctx.fillRect(left, 2, right - left, height);
   const strip_height = height / Math.max(1, strips.length);
   ctx.drawImage(busyPicture(strips, inks, Math.round(right - left), height), left, 2, right - left, height);
+  ctx.fillStyle = inks.ink_soft;
+  if (strip_height < 11) ctx.fillText(fit.fit(`${strips.length} strips, as below`, left - 8), 4, OVERVIEW / 2);
   strips.forEach(({ title }, k) => {
     if (strip_height < 11) return;
-    ctx.fillStyle = inks.ink_soft;
     ctx.fillText(fit.fit(visible(title), left - 8), 4, 2 + (k + 0.5) * strip_height);
   });
   if (marks !== null) {

@@ -127,6 +127,10 @@ export class TimelineState {
     this.setView(around(span.a, span.b, this.selected === null ? 0.1 : 0.5, this.whole), { smooth: true, reveal: true });
   }
 
+  enterRange(): void {
+    if (this.range !== null) this.setView(this.range, { smooth: true });
+  }
+
   private chosenSpan(): View | null {
     if (this.selected !== null) {
       const { start_ns, end_ns } = this.model.facts(this.selected);
@@ -212,6 +216,8 @@ export class TimelineState {
     this.block = null;
     this.lane = this.selected?.lane.index ?? lane ?? this.lane;
     if (this.selected !== null || lane !== null) this.unfold(this.lane);
+    // What has no event of its own is marked as a range, which also says what happened in it.
+    if (this.selected === null) this.range = clampView({ a: moment.start_ns, b: moment.end_ns }, this.whole);
     this.flash = { a: moment.start_ns, b: moment.end_ns, lane: this.selected?.lane.index ?? lane };
     this.setView(around(moment.start_ns, moment.end_ns, 0.3, this.whole), { smooth: true, reveal: true });
   }

@@ -18,10 +18,10 @@ import { knownShortNames, shortName, type TextFit } from "./names";
 import { strips, type Strip } from "./overview";
 import { TimelineState, type Change } from "./state";
 import { calm, Frames, Surface } from "./surface";
-import { counted, duration, exact, grouped } from "./time";
+import { counted, duration, exact } from "./time";
+import { keptNote, keysDialog, searchBox, toolbar } from "./toolbar";
 import { between, type View } from "./view";
 import { gutterOf, RIGHT, sharedWindow } from "./window";
-import { KEYS } from "./words";
 
 /** How long the way to another view takes, and a flash, in milliseconds. */
 const MOVE_MS = 180;
@@ -38,9 +38,13 @@ export function mountTimeline(el: HTMLElement, report: Report, bytes: Uint8Array
   try {
     return new TimelineView(el, report, new Model(report.timeline, bytes));
   } catch (error) {
-    el.replaceChildren(h("p", { class: "lp-broken", role: "alert" }, `The timeline cannot be shown: ${String(error)}`));
+    el.replaceChildren(broken(error));
     return { show() {}, redraw() {} };
   }
+}
+
+function broken(error: unknown): HTMLElement {
+  return h("p", { class: "lp-broken", role: "alert" }, `The timeline cannot be shown: ${String(error)}`);
 }
 
 class TimelineView {
@@ -54,10 +58,9 @@ class TimelineView {
   private readonly readout = h("p", { class: "lp-readout" });
   private readonly panels = h("div", { class: "lp-panels" });
   private readonly legendBox = h("div");
-  private readonly count = h("output", { class: "lp-count" });
-  private readonly input = h("input", { type: "search", placeholder: "find events by name", "aria-label": "Find events by name", spellcheck: "false" });
+  private readonly input = searchBox();
   private readonly keys: HTMLDialogElement;
-  private readonly frames = new Frames((now) => this.frame(now));
+  private readonly frames = new Frames((now) => this.draw(now));
   private readonly labels: (string | undefined)[] = [];
   private readonly known: Map<string, string>;
   private readonly causes: number[];
@@ -99,18 +102,12 @@ class TimelineView {
     this.body = new Surface(canvas);
     this.inner = h("div", {}, canvas);
     this.scroller = h("div", { class: "lp-scroller", scroll: () => this.frames.ask() }, this.inner);
-    this.keys = h(
-      "dialog",
-      { class: "lp-keys", "aria-label": "Keys of the timeline" },
-      h("h3", {}, "Keys of the timeline"),
-      h("dl", {}, KEYS.map(([keys, what]) => [h("dt", {}, keys), h("dd", {}, what)])),
-      h("form", { method: "dialog" }, h("button", {}, "close")),
-    );
+    this.keys = keysDialog();
     this.root = h(
       "div",
       { class: "lp-view lp-timeline" },
-      this.toolbar(),
-      this.keptNote(),
+      toolbar(this.state, this.input, () => this.keys.showModal()),
+      keptNote(model.timeline),
       h("div", { class: "lp-box" }, this.head.canvas, this.scroller),
       this.readout,
       hint,
@@ -152,7 +149,7 @@ class TimelineView {
     this.brush = new Brush(this.body.ctx, this.inks, this.fit, this.body.ratio);
     this.showLegend();
     // At once, for a page that is about to be printed draws no further frame.
-    this.frame(performance.now());
+    this.draw(performance.now());
   }
 
   show(moment: Moment): void {
@@ -173,42 +170,6 @@ class TimelineView {
     const families = timeline.families.map((name, k) => ({ name, fill: FIRST_FAMILY + k })).filter((_, k) => used.has(k));
     const causes = this.causes.map((name, k) => ({ name: this.model.name(name), fill: firstCause(timeline.families.length) + k }));
     this.legendBox.replaceChildren(legend(this.inks, families, causes));
-  }
-
-  private toolbar(): HTMLElement {
-    const button = (words: string, label: string, click: () => void) => h("button", { type: "button", "aria-label": label, title: label, click }, words);
-    this.input.addEventListener("input", () => {
-      this.state.search(this.input.value);
-      setText(this.count, this.state.found === null ? "" : counted(this.state.found.count, "event"));
-    });
-    this.input.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter") return;
-      event.preventDefault();
-      this.state.stepFound(event.shiftKey ? -1 : 1);
-    });
-    return h(
-      "div",
-      { class: "lp-bar", role: "group", "aria-label": "Timeline controls" },
-      this.input,
-      button("\u2039", "previous event found", () => this.state.stepFound(-1)),
-      button("\u203a", "next event found", () => this.state.stepFound(1)),
-      this.count,
-      h("span", { class: "lp-gap" }),
-      button("+", "zoom in", () => this.state.zoom(0.5)),
-      button("\u2212", "zoom out", () => this.state.zoom(2)),
-      button("whole window", "show the whole window", () => this.state.home()),
-      button("keys", "list of keys", () => this.keys.showModal()),
-    );
-  }
-
-  private keptNote(): HTMLElement | null {
-    const { events_kept, events_total } = this.model.timeline;
-    if (events_kept >= events_total) return null;
-    return h(
-      "p",
-      { class: "lp-hint" },
-      `This page keeps ${grouped(events_kept)} of ${counted(events_total, "event")} one by one; the others are in blocks, hatched where single events would be seen. Search and n, p know the kept ones.`,
-    );
   }
 
   private timeAt(x: number): number {
@@ -293,7 +254,12 @@ class TimelineView {
     const key = JSON.stringify([selected?.event ?? null, block, range]);
     const fresh = key !== this.toldPanel;
     this.toldPanel = key;
-    if (fresh) this.panels.replaceChildren(h("div", {}, ...details(this.state)));
+    if (fresh) {
+      // A button of the panel that was pressed goes with it; keys go on where they are of use.
+      const held = this.panels.contains(document.activeElement);
+      this.panels.replaceChildren(h("div", {}, ...details(this.state, (name) => this.label(name))));
+      if (held) this.body.canvas.focus({ preventScroll: true });
+    }
     if (say !== undefined) setText(this.live, say);
     else if (fresh && selected !== null) setText(this.live, sentence(this.model, selected));
     else if (fresh && range !== null) setText(this.live, `range of ${duration(range.b - range.a)}`);
@@ -322,6 +288,15 @@ class TimelineView {
       this.brush = new Brush(this.body.ctx, this.inks, this.fit, this.body.ratio);
     }
     this.head.resize(width, HEAD);
+  }
+
+  private draw(now: number): void {
+    try {
+      this.frame(now);
+    } catch (error) {
+      // Lanes are unpacked when they come into view, so damage may show late. It is said once.
+      this.root.replaceChildren(broken(error));
+    }
   }
 
   private frame(now: number): void {

@@ -117,6 +117,7 @@ describe("moments", () => {
     expect(state.lane).toBe(before);
     expect(state.flash).toEqual({ a: 5e7, b: 5e7 + 10, lane: null });
     expect(state.view.a < 5e7 && state.view.b > 5e7 + 10).toBe(true);
+    expect(state.range!.a <= 5e7 && state.range!.b >= 5e7 + 10).toBe(true);
   });
 });
 
