@@ -57,7 +57,7 @@ export function stack(name: string, segments: Segment[], whole: number, wholeNam
         swatch(segment.look),
         h("span", { class: "legend-label" }, segment.label),
         h("span", { class: "legend-value" }, segment.text),
-        h("span", { class: "legend-share" }, whole > 0 ? `${percents(segment.value / whole)} of ${wholeName}` : MISSING),
+        h("span", { class: "legend-share" }, whole > 0 ? [percents(segment.value / whole), h("span", { class: "of" }, ` of ${wholeName}`)] : MISSING),
         segment.aside,
       ),
     ),

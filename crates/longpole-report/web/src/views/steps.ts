@@ -231,7 +231,7 @@ function groupView(context: Context, group: Group, open: boolean): HTMLElement {
     { key: "share", label: "share", kind: "percent", value: (row) => row.share, bar: true, title: "of the busy time of all steps" },
     { key: "floor", label: "floor", kind: "time", scale: "step", value: (row) => row.floor, title: "the least time that its operators' bytes and arithmetic take" },
     { key: "ceiling", label: "could save", kind: "time", scale: "step", value: (row) => row.ceiling, title: "a step, if it took no longer than its floor" },
-    { key: "kernel", label: "kernel", kind: "name", value: (row) => row.kernel, show: (row) => [nameCell(row.kernel, 30), row.names.length > 1 ? h("span", { class: "aside" }, ` +${row.names.length - 1}`) : null] },
+    { key: "kernel", label: "kernel", kind: "name", value: (row) => (row.from === "kernel" ? null : row.kernel), show: (row) => row.from === "kernel" ? MISSING : [nameCell(row.kernel, 30), row.names.length > 1 ? h("span", { class: "aside" }, ` +${row.names.length - 1}`) : null] },
     { key: "from", label: "from", kind: "text", value: (row) => row.from, title: "where the role comes from" },
   ];
   const kept = filled(rows, columns);
