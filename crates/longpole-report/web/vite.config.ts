@@ -16,8 +16,14 @@ function embedded(): Plugin {
     closeBundle() {
       // The minifier unescapes characters; escaped they mean the same in strings, templates and expressions of the one, and in
       // strings of the other.
-      const script = readFileSync(`${assets}report.js`, "utf8").replace(/[^\0-\x7f]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
-      const style = readFileSync(`${assets}report.css`, "utf8").replace(/[^\0-\x7f]/gu, (c) => `\\${(c.codePointAt(0) ?? 0).toString(16).padStart(6, "0")}`);
+      const script = readFileSync(`${assets}report.js`, "utf8").replace(
+        /[^\0-\x7f]/g,
+        (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+      );
+      const style = readFileSync(`${assets}report.css`, "utf8").replace(
+        /[^\0-\x7f]/gu,
+        (c) => `\\${(c.codePointAt(0) ?? 0).toString(16).padStart(6, "0")}`,
+      );
       writeFileSync(`${assets}report.js`, script);
       writeFileSync(`${assets}report.css`, style);
       for (const text of ["</script", "<script", "<!--", "\r", "\0"]) {

@@ -1,7 +1,7 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { hostileTrace, NAMES } from "./hostile";
-import { corpusFiles, launch, open, type Opened, pageOf, picture, scratch, withReport } from "./pages";
+import { corpusFiles, launch, open, type Opened, pageOf, picture, reportOf, scratch, withReport } from "./pages";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -23,13 +23,18 @@ async function within(path: string, look: Parameters<typeof open>[2], run: (page
   }
 }
 
-const sidewaysScroll = (page: Page): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+const sidewaysScroll = (page: Page): Promise<number> =>
+  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
 /** Sections with nothing but their title. */
 const emptySections = (page: Page): Promise<string[]> =>
   page.evaluate(() =>
     [...document.querySelectorAll("main > section")]
-      .filter((section) => section.querySelector("canvas, svg, table") === null && (section.textContent ?? "").trim().length <= (section.querySelector("h2")?.textContent ?? "").length + 10)
+      .filter(
+        (section) =>
+          section.querySelector("canvas, svg, table") === null &&
+          (section.textContent ?? "").trim().length <= (section.querySelector("h2")?.textContent ?? "").length + 10,
+      )
       .map((section) => section.id),
   );
 
@@ -44,7 +49,15 @@ const pages: [string, () => string][] = [
   ["two reports", () => pageOf(GEMV_AFTER, GEMV_BEFORE)],
 ];
 /** Those that people look at. */
-const PICTURED = new Set([EAGER, GRAPH, "kineto/nccl_rank0.json.gz", GEMV_BEFORE, "two traces", "two reports", "other/proton_scopes.hatchet"]);
+const PICTURED = new Set([
+  EAGER,
+  GRAPH,
+  "kineto/nccl_rank0.json.gz",
+  GEMV_BEFORE,
+  "two traces",
+  "two reports",
+  "other/proton_scopes.hatchet",
+]);
 
 describe("every page", () => {
   it.each(pages)("%s: opens without complaint, wide, dark and narrow", async (name, make) => {
@@ -78,7 +91,9 @@ const column = (page: Page, section: string, label: string): Promise<number[]> =
       const table = document.querySelector(`#${id} table`);
       const heads = [...(table?.querySelectorAll("thead th") ?? [])];
       const at = heads.findIndex((head) => (head.querySelector("button")?.firstChild?.textContent ?? "") === wanted);
-      return [...(table?.querySelectorAll("tbody tr") ?? [])].map((row) => Number((row.children[at]?.textContent ?? "").replaceAll(/[,<]/g, "")));
+      return [...(table?.querySelectorAll("tbody tr") ?? [])].map((row) =>
+        Number((row.children[at]?.textContent ?? "").replaceAll(/[,<]/g, "")),
+      );
     },
     [section, label] as const,
   );
@@ -145,7 +160,10 @@ describe("the timeline", () => {
       await page.waitForSelector(".lp-timeline[data-view-start]");
       const before = await shown(page);
       await page.locator("#suspects .show").first().click();
-      await page.waitForFunction((from) => document.querySelector<HTMLElement>(".lp-timeline")?.dataset["viewStart"] !== String(from), before.from);
+      await page.waitForFunction(
+        (from) => document.querySelector<HTMLElement>(".lp-timeline")?.dataset["viewStart"] !== String(from),
+        before.from,
+      );
       const after = await shown(page);
       expect(after.to - after.from).toBeLessThan(before.to - before.from);
       expect(await page.evaluate(() => document.activeElement?.closest("section")?.id)).toBe("timeline");
@@ -158,7 +176,10 @@ describe("the timeline", () => {
     await within(pageOf(EAGER), {}, async (page) => {
       await page.waitForSelector(".lp-timeline[data-view-start]");
       const row = page.locator("#kernels tbody tr", { has: page.locator(".show") }).first();
-      const whole = (await row.locator(".unfold").count()) > 0 ? await row.locator(".unfold").getAttribute("title") : await row.locator("th .name").first().textContent();
+      const whole =
+        (await row.locator(".unfold").count()) > 0
+          ? await row.locator(".unfold").getAttribute("title")
+          : await row.locator("th .name").first().textContent();
       await row.locator(".show").click();
       await page.waitForFunction(() => (document.querySelector<HTMLElement>(".lp-timeline")?.dataset["selectedName"] ?? "") !== "");
       const now = await shown(page);
@@ -195,7 +216,13 @@ describe("the page", () => {
           const box = one.getBoundingClientRect();
           const name = one.getAttribute("aria-label") ?? one.textContent ?? "";
           const marked = style.outlineStyle !== "none" || style.boxShadow !== "none" || one.classList.contains("point");
-          return { what: `${one.tagName} ${one.getAttribute("class") ?? ""}`, name: name.trim(), marked, size: Math.min(box.width, box.height), section: one.closest("section")?.id ?? "" };
+          return {
+            what: `${one.tagName} ${one.getAttribute("class") ?? ""}`,
+            name: name.trim(),
+            marked,
+            size: Math.min(box.width, box.height),
+            section: one.closest("section")?.id ?? "",
+          };
         });
         if (stop === null) throw new Error(`stop ${i} is nothing`);
         expect(stop.name, stop.what).not.toBe("");
@@ -268,7 +295,8 @@ describe("a report of Nsight Compute", () => {
       expect(await kernel.locator("summary .bound").textContent()).toContain("too small");
       expect(await kernel.locator(".metrics").count()).toBe(3);
       const text = (await kernel.textContent()) ?? "";
-      for (const said of ["long scoreboard", "Uncoalesced Global Accesses", "theoretical", "0x0370", "kern.cu:6"]) expect(text).toContain(said);
+      for (const said of ["long scoreboard", "Uncoalesced Global Accesses", "theoretical", "0x0370", "kern.cu:6"])
+        expect(text).toContain(said);
     });
   });
 });
@@ -295,12 +323,36 @@ describe("copying", () => {
 });
 
 describe("what is missing", () => {
-  const empty = { schema: "longpole.report/1", title: "t", made_by: "m", documents: {}, before: null, cuts: [], timeline: null, icicle: null, curves: [], moments: [] };
+  const empty = {
+    schema: "longpole.report/1",
+    title: "t",
+    made_by: "m",
+    documents: {},
+    before: null,
+    cuts: [],
+    timeline: null,
+    icicle: null,
+    curves: [],
+    moments: [],
+  };
 
-  it.each(["trace", "trace_compare", "ncu", "ncu_compare", "sums", "of another time"])("is a sentence in every section of a page of kind %s", async (kind) => {
-    await within(withReport(GRAPH, `${kind}.html`, { ...empty, kind }), {}, async (page) => {
-      expect(await page.locator("main > section").count()).toBeGreaterThan(0);
-      for (const section of await page.locator("main > section").all()) expect(await section.locator(".none").count(), (await section.textContent()) ?? "").toBeGreaterThan(0);
+  it.each(["trace", "trace_compare", "ncu", "ncu_compare", "sums", "of another time"])(
+    "is a sentence in every section of a page of kind %s",
+    async (kind) => {
+      await within(withReport(GRAPH, `${kind}.html`, { ...empty, kind }), {}, async (page) => {
+        expect(await page.locator("main > section").count()).toBeGreaterThan(0);
+        for (const section of await page.locator("main > section").all())
+          expect(await section.locator(".none").count(), (await section.textContent()) ?? "").toBeGreaterThan(0);
+      });
+    },
+  );
+
+  it("is said of lists that were shortened, where they stand and in the summary", async () => {
+    const cuts = [{ list: "triage.ops", kept: 53, of: 5_300 }];
+    await within(withReport(EAGER, "cuts.html", { ...reportOf(EAGER), cuts }), {}, async (page) => {
+      expect(await page.locator("#operators .table-status").textContent()).toContain("the page holds 53 of 5,300");
+      expect(await page.locator("#kernels .table-status").textContent()).not.toContain("the page holds");
+      expect(await page.locator("#summary").textContent()).toContain("left out to keep the page small: 1 list");
     });
   });
 
@@ -352,8 +404,15 @@ describe("hostile names", () => {
         const found: string[] = [];
         const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT);
         for (let node = walk.nextNode(); node !== null; node = walk.nextNode()) {
-          if (node instanceof Element) for (const one of node.attributes) if (bad.test(one.value)) found.push(`${node.tagName} ${one.name}`);
-          if (node instanceof Text && bad.test(node.data) && node.parentElement?.tagName !== "SCRIPT" && node.parentElement?.tagName !== "NOSCRIPT") found.push(node.data.slice(0, 80));
+          if (node instanceof Element)
+            for (const one of node.attributes) if (bad.test(one.value)) found.push(`${node.tagName} ${one.name}`);
+          if (
+            node instanceof Text &&
+            bad.test(node.data) &&
+            node.parentElement?.tagName !== "SCRIPT" &&
+            node.parentElement?.tagName !== "NOSCRIPT"
+          )
+            found.push(node.data.slice(0, 80));
         }
         return found;
       });

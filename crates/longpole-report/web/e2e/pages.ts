@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFil
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { deflateSync } from "node:zlib";
+import { deflateSync, inflateSync } from "node:zlib";
 import { type Browser, chromium, type Page } from "playwright-core";
 
 const ROOT = fileURLToPath(new URL("../../../../", import.meta.url));
@@ -45,7 +45,9 @@ export function pageOf(trace: string, before?: string): string {
   if (known !== undefined) return known;
   const at = (path: string): string => (path.startsWith("/") ? path : join(CORPUS, path));
   const out = join(folder, `${made.size}.html`);
-  execFileSync(binary(), ["report", at(trace), ...(before === undefined ? [] : [at(before)]), "-o", out, "--quiet"], { stdio: ["ignore", "ignore", "pipe"] });
+  execFileSync(binary(), ["report", at(trace), ...(before === undefined ? [] : [at(before)]), "-o", out, "--quiet"], {
+    stdio: ["ignore", "ignore", "pipe"],
+  });
   if (process.env["LONGPOLE_E2E_REEMBED"] === "1") reembed(out);
   made.set(key, out);
   return out;
@@ -67,11 +69,20 @@ function reembed(path: string): void {
   );
 }
 
+/** What the page of `trace` holds. */
+export function reportOf(trace: string): Record<string, unknown> {
+  const text = /<script type="text\/plain" id="longpole-report">([^<]*)/.exec(readFileSync(pageOf(trace), "utf8"))?.[1] ?? "";
+  return JSON.parse(inflateSync(Buffer.from(text, "base64")).toString("utf8")) as Record<string, unknown>;
+}
+
 /** The page of `trace` with another report in it; a text is put in as it stands. */
 export function withReport(trace: string, name: string, report: object | string): string {
   const page = readFileSync(pageOf(trace), "utf8");
   const text = typeof report === "string" ? report : deflateSync(JSON.stringify(report)).toString("base64");
-  return scratch(name, page.replace(/(<script type="text\/plain" id="longpole-report">)[^<]*/, (_, open: string) => open + text));
+  return scratch(
+    name,
+    page.replace(/(<script type="text\/plain" id="longpole-report">)[^<]*/, (_, open: string) => open + text),
+  );
 }
 
 /** A file for a test, beside the pages. */
@@ -84,7 +95,15 @@ export function scratch(name: string, content: string): string {
 export async function launch(): Promise<Browser> {
   return chromium.launch({
     executablePath: process.env["LONGPOLE_CHROMIUM"] ?? "/usr/bin/chromium",
-    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
   });
 }
 
@@ -102,7 +121,11 @@ export interface Look {
 }
 
 export async function open(browser: Browser, path: string, look: Look = {}): Promise<Opened> {
-  const context = await browser.newContext({ viewport: { width: look.width ?? 1300, height: look.height ?? 900 }, colorScheme: look.dark === true ? "dark" : "light", reducedMotion: "reduce" });
+  const context = await browser.newContext({
+    viewport: { width: look.width ?? 1300, height: look.height ?? 900 },
+    colorScheme: look.dark === true ? "dark" : "light",
+    reducedMotion: "reduce",
+  });
   const page = await context.newPage();
   const complaints: string[] = [];
   const url = pathToFileURL(path).href;

@@ -45,16 +45,32 @@ export class Context {
   /** Buttons that show the moments of something. Nothing when the page has none. */
   buttons(of: string, label = "show"): Child {
     const moments = this.momentsOf(of);
-    return moments.slice(0, 3).map((moment) =>
-      h("button", { type: "button", class: "show", title: moment.label, click: () => this.show(moment) }, moments.length === 1 ? label : moment.label),
-    );
+    return moments
+      .slice(0, 3)
+      .map((moment) =>
+        h(
+          "button",
+          { type: "button", class: "show", title: moment.label, click: () => this.show(moment) },
+          moments.length === 1 ? label : moment.label,
+        ),
+      );
   }
 
   /** One small button for a row of a table. */
   rowButton(of: string, what: string): Child {
     const moment = this.momentsOf(of)[0];
     if (moment === undefined) return null;
-    return h("button", { type: "button", class: "show small", title: moment.label, "aria-label": `show ${what}: ${moment.label}`, click: () => this.show(moment) }, "show");
+    return h(
+      "button",
+      {
+        type: "button",
+        class: "show small",
+        title: moment.label,
+        "aria-label": `show ${what}: ${moment.label}`,
+        click: () => this.show(moment),
+      },
+      "show",
+    );
   }
 
   /** What the page says of a list that was shortened for it. */

@@ -10,7 +10,8 @@ import "./page.css";
 async function start(): Promise<void> {
   const [report, bytes] = await Promise.all([read("longpole-report"), read("longpole-events")]);
   const parsed = JSON.parse(new TextDecoder().decode(report)) as Report;
-  if (parsed.schema !== "longpole.report/1") throw new Error(`this page holds ${String(parsed.schema)}, its script reads longpole.report/1`);
+  if (parsed.schema !== "longpole.report/1")
+    throw new Error(`this page holds ${String(parsed.schema)}, its script reads longpole.report/1`);
   mountPage(document.body, parsed, bytes);
 }
 

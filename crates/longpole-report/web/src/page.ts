@@ -27,23 +27,46 @@ function guarded(id: string, title: string, make: () => HTMLElement | null | (HT
     return [make()].flat().filter((one) => one !== null);
   } catch (error) {
     console.error(error);
-    return [section(id, title, h("p", { role: "alert", class: "broken" }, `This part could not be shown: ${error instanceof Error ? error.message : String(error)}`))];
+    return [
+      section(
+        id,
+        title,
+        h(
+          "p",
+          { role: "alert", class: "broken" },
+          `This part could not be shown: ${error instanceof Error ? error.message : String(error)}`,
+        ),
+      ),
+    ];
   }
 }
 
 function timelineSection(report: Report, box: HTMLElement): HTMLElement {
-  return section("timeline", "Timeline", report.timeline === null ? none("This input has no timeline: it holds totals, not when anything ran.") : box);
+  return section(
+    "timeline",
+    "Timeline",
+    report.timeline === null ? none("This input has no timeline: it holds totals, not when anything ran.") : box,
+  );
 }
 
 function icicleSection(report: Report, box: HTMLElement): HTMLElement | null {
   if (report.icicle === null) return null;
-  return section("where", "Where the time goes", report.icicle.parent.length <= 1 ? none("Neither ranges nor operators were recorded that launched device work.") : box);
+  return section(
+    "where",
+    "Where the time goes",
+    report.icicle.parent.length <= 1 ? none("Neither ranges nor operators were recorded that launched device work.") : box,
+  );
 }
 
 function sectionsOf(context: Context, boxes: { timeline: HTMLElement; icicle: HTMLElement; curves: HTMLElement }): HTMLElement[] {
   const { report } = context;
   /** With `why`, a view that has nothing to show is a sentence and not left out. */
-  const view = (id: string, title: string, make: (context: Context) => HTMLElement | null | (HTMLElement | null)[], why?: string): HTMLElement[] => {
+  const view = (
+    id: string,
+    title: string,
+    make: (context: Context) => HTMLElement | null | (HTMLElement | null)[],
+    why?: string,
+  ): HTMLElement[] => {
     const made = guarded(id, title, () => make(context));
     return made.length > 0 || why === undefined ? made : [section(id, title, none(why))];
   };
@@ -86,15 +109,31 @@ function sectionsOf(context: Context, boxes: { timeline: HTMLElement; icicle: HT
 /** Of a comparison: the first page of the trace before, closed until asked for. */
 function before(context: Context): HTMLElement | null {
   if (context.before === null) return null;
-  const earlier = new Context({ ...context.report, documents: context.before, before: null, timeline: null, moments: [], cuts: [] }, () => {});
-  const parts = [summary(earlier), suspects(earlier), questions(earlier), steps(earlier), idle(earlier), operators(earlier), kernels(earlier)].filter((one) => one !== null);
+  const earlier = new Context(
+    { ...context.report, documents: context.before, before: null, timeline: null, moments: [], cuts: [] },
+    () => {},
+  );
+  const parts = [
+    summary(earlier),
+    suspects(earlier),
+    questions(earlier),
+    steps(earlier),
+    idle(earlier),
+    operators(earlier),
+    kernels(earlier),
+  ].filter((one) => one !== null);
   // Names of places must be once in a page.
   for (const part of parts) {
     part.id = `before-${part.id}`;
     part.removeAttribute("aria-labelledby");
     part.querySelector("h2")?.removeAttribute("id");
   }
-  return section("before", "Before", h("p", { class: "aside" }, "All above is of the trace after. This is the trace before."), details("the trace before", false, parts));
+  return section(
+    "before",
+    "Before",
+    h("p", { class: "aside" }, "All above is of the trace after. This is the trace before."),
+    details("the trace before", false, parts),
+  );
 }
 
 function themeButton(): HTMLElement {
@@ -131,7 +170,11 @@ function follow(links: Map<string, HTMLAnchorElement>, sections: HTMLElement[]):
 
 export function mountPage(body: HTMLElement, report: Report, bytes: Uint8Array): void {
   document.title = `${report.title} \u00b7 longpole`;
-  const boxes = { timeline: h("div", { class: "canvas-box" }), icicle: h("div", { class: "canvas-box" }), curves: h("div", { class: "canvas-box" }) };
+  const boxes = {
+    timeline: h("div", { class: "canvas-box" }),
+    icicle: h("div", { class: "canvas-box" }),
+    curves: h("div", { class: "canvas-box" }),
+  };
   let showMoment: (moment: Moment) => void = () => {};
   const context = new Context(report, (moment) => {
     const target = document.getElementById("timeline");
@@ -141,10 +184,22 @@ export function mountPage(body: HTMLElement, report: Report, bytes: Uint8Array):
   });
   const sections = sectionsOf(context, boxes);
   const links = new Map(sections.map((one) => [one.id, h("a", { href: `#${one.id}` }, one.querySelector("h2")?.textContent ?? one.id)]));
-  const titles: Record<Report["kind"], string> = { trace: "trace", trace_compare: "two traces compared", ncu: "Nsight Compute report", ncu_compare: "two Nsight Compute reports compared", sums: "totals" };
+  const titles: Record<Report["kind"], string> = {
+    trace: "trace",
+    trace_compare: "two traces compared",
+    ncu: "Nsight Compute report",
+    ncu_compare: "two Nsight Compute reports compared",
+    sums: "totals",
+  };
   body.append(
     h("a", { class: "skip", href: "#main" }, "skip to the report"),
-    h("header", { class: "top" }, h("h1", {}, report.title), h("p", { class: "aside" }, `${titles[report.kind] ?? ""} \u00b7 ${report.made_by}`), themeButton()),
+    h(
+      "header",
+      { class: "top" },
+      h("h1", {}, report.title),
+      h("p", { class: "aside" }, `${titles[report.kind] ?? ""} \u00b7 ${report.made_by}`),
+      themeButton(),
+    ),
     h("nav", { "aria-label": "sections" }, h("ul", {}, [...links.values()].map((link) => h("li", {}, link)) as Child)),
     h("main", { id: "main", tabindex: "-1" }, sections),
     h("footer", {}, h("p", {}, `${report.made_by} \u00b7 everything is in this file: it asks nothing of any network`)),
@@ -157,7 +212,13 @@ export function mountPage(body: HTMLElement, report: Report, bytes: Uint8Array):
       drawn.push(make());
     } catch (error) {
       console.error(error);
-      box.replaceChildren(h("p", { role: "alert", class: "broken" }, `This part could not be shown: ${error instanceof Error ? error.message : String(error)}`));
+      box.replaceChildren(
+        h(
+          "p",
+          { role: "alert", class: "broken" },
+          `This part could not be shown: ${error instanceof Error ? error.message : String(error)}`,
+        ),
+      );
     }
   };
   mount(boxes.timeline, () => {

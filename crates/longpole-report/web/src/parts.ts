@@ -15,7 +15,12 @@ export function figures(list: Figure[], kind = "figures"): HTMLElement {
     "dl",
     { class: kind },
     list.map(({ label, value, aside }) =>
-      h("div", {}, h("dt", {}, label), h("dd", {}, value, aside === undefined || aside === null ? null : h("span", { class: "aside" }, aside))),
+      h(
+        "div",
+        {},
+        h("dt", {}, label),
+        h("dd", {}, value, aside === undefined || aside === null ? null : h("span", { class: "aside" }, aside)),
+      ),
     ),
   );
 }
@@ -40,7 +45,11 @@ export interface Segment {
 /** Parts of a whole as one bar with a legend that has every part's figure. Parts of nothing are left out. */
 export function stack(name: string, segments: Segment[], whole: number, wholeName: string): HTMLElement {
   const there = segments.filter((segment) => segment.value > 0);
-  const bar = h("div", { class: "stack", role: "img", "aria-label": `${name}: ${there.map((one) => `${one.label} ${one.text}`).join(", ")}` });
+  const bar = h("div", {
+    class: "stack",
+    role: "img",
+    "aria-label": `${name}: ${there.map((one) => `${one.label} ${one.text}`).join(", ")}`,
+  });
   for (const segment of there) {
     const part = h("span", { class: `pattern-${segment.look.pattern}`, title: `${segment.label}: ${segment.text}` });
     part.style.setProperty("--colour", `var(${segment.look.token})`);
@@ -57,7 +66,11 @@ export function stack(name: string, segments: Segment[], whole: number, wholeNam
         swatch(segment.look),
         h("span", { class: "legend-label" }, segment.label),
         h("span", { class: "legend-value" }, segment.text),
-        h("span", { class: "legend-share" }, whole > 0 ? [percents(segment.value / whole), h("span", { class: "of" }, ` of ${wholeName}`)] : MISSING),
+        h(
+          "span",
+          { class: "legend-share" },
+          whole > 0 ? [percents(segment.value / whole), h("span", { class: "of" }, ` of ${wholeName}`)] : MISSING,
+        ),
         segment.aside,
       ),
     ),
@@ -94,5 +107,10 @@ export function details(summary: Child, open: boolean, ...children: Child[]): HT
 export function verdict(word: string | null, presence = "both"): HTMLElement {
   const said = word ?? (presence === "both" ? MISSING : presence);
   const marks: Record<string, string> = { FASTER: "\u25bc", SLOWER: "\u25b2", SAME: "=", AMBIGUOUS: "?", new: "+", gone: "\u2212" };
-  return h("span", { class: `verdict verdict-${said.toLowerCase().replace(/[^a-z]/g, "")}` }, Object.hasOwn(marks, said) ? `${marks[said]} ` : "", said);
+  return h(
+    "span",
+    { class: `verdict verdict-${said.toLowerCase().replace(/[^a-z]/g, "")}` },
+    Object.hasOwn(marks, said) ? `${marks[said]} ` : "",
+    said,
+  );
 }

@@ -136,6 +136,18 @@ function isNumber(kind: Column<never>["kind"]): boolean {
   return kind !== "name" && kind !== "text" && kind !== "prose";
 }
 
+/** A box that scrolls can be reached by keyboard; one that does not would only be one more stop on the way. */
+function stopWhenScrolled(box: Element): void {
+  scrolled ??= new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      if (target.scrollWidth > target.clientWidth) target.setAttribute("tabindex", "0");
+      else target.removeAttribute("tabindex");
+    }
+  });
+  scrolled.observe(box);
+}
+let scrolled: ResizeObserver | null = null;
+
 export function table<Row>(options: TableOptions<Row>): HTMLElement {
   const { columns, rows, noun, caption } = options;
   if (rows.length === 0) return h("p", { class: "none" }, options.empty ?? `No ${noun[1]} were found.`);
@@ -175,7 +187,9 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
   const cells = (row: Row): Child =>
     columns.map((column, i) => {
       const value = column.value(row);
-      const text = column.show?.(row) ?? (column.kind === "name" ? nameCell(String(value ?? MISSING)) : format(column.kind, value, largest.get(column.key) ?? 0));
+      const text =
+        column.show?.(row) ??
+        (column.kind === "name" ? nameCell(String(value ?? MISSING)) : format(column.kind, value, largest.get(column.key) ?? 0));
       const classes = `${isNumber(column.kind) ? "number" : column.kind === "name" ? "name-cell" : column.kind === "prose" ? "prose" : "words"}${column.bar === true ? " with-bar" : ""}`;
       const cell = i === 0 ? h("th", { scope: "row", class: classes }) : h("td", { class: classes });
       if (i === 0 && options.depth !== undefined && by === null) cell.style.paddingLeft = `${0.5 + 1.1 * options.depth(row)}rem`;
@@ -189,9 +203,21 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
     });
 
   const rowOf = (row: Row): HTMLTableRowElement =>
-    h("tr", { class: options.rowClass?.(row) }, cells(row), options.action === undefined ? null : h("td", { class: "action" }, options.action(row)));
+    h(
+      "tr",
+      { class: options.rowClass?.(row) },
+      cells(row),
+      options.action === undefined ? null : h("td", { class: "action" }, options.action(row)),
+    );
 
-  const heaviest = options.weight === undefined || rows.length <= first ? null : new Set([...rows].sort((a, b) => (options.weight as (row: Row) => number)(b) - (options.weight as (row: Row) => number)(a)).slice(0, first));
+  const heaviest =
+    options.weight === undefined || rows.length <= first
+      ? null
+      : new Set(
+          [...rows]
+            .sort((a, b) => (options.weight as (row: Row) => number)(b) - (options.weight as (row: Row) => number)(a))
+            .slice(0, first),
+        );
   const picked = heaviest === null ? null : rows.filter((row) => heaviest.has(row));
   /** The picked rows are shown until something else is asked for. */
   const picking = (): boolean => picked !== null && by === null && accept === null && shown === first;
@@ -210,7 +236,8 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
     const parts: string[] = [];
     const visibleRows = Math.min(shown, current.length);
     if (accept !== null) parts.push(`${count(current.length)} of ${plural(rows.length, noun[0], noun[1])} match`);
-    if (visibleRows < current.length) parts.push(`${picking() ? "the largest " : ""}${count(visibleRows)} of ${plural(current.length, noun[0], noun[1])} shown`);
+    if (visibleRows < current.length)
+      parts.push(`${picking() ? "the largest " : ""}${count(visibleRows)} of ${plural(current.length, noun[0], noun[1])} shown`);
     else if (accept === null && rows.length > 5) parts.push(plural(rows.length, noun[0], noun[1]));
     if (typeof options.cut === "string") parts.push(options.cut);
     setText(status, parts.join(" \u00b7 "));
@@ -288,7 +315,9 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
           {},
           columns.map((column, i) => {
             const text = column.total === undefined ? "" : format(column.kind, column.total, largest.get(column.key) ?? 0);
-            return i === 0 ? h("th", { scope: "row" }, `total of ${plural(rows.length, noun[0], noun[1])}`) : h("td", { class: "number" }, text);
+            return i === 0
+              ? h("th", { scope: "row" }, `total of ${plural(rows.length, noun[0], noun[1])}`)
+              : h("td", { class: "number" }, text);
           }),
           options.action === undefined ? null : h("td"),
         ),
@@ -327,7 +356,8 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
       title: "copies the rows of this order and filter, tab-separated",
       click: () => {
         const lines = [columns.map((column) => `${column.label}${unit(column) === "" ? "" : ` (${unit(column)})`}`)];
-        for (const row of current) lines.push(columns.map((column) => plain(format(column.kind, column.value(row), largest.get(column.key) ?? 0))));
+        for (const row of current)
+          lines.push(columns.map((column) => plain(format(column.kind, column.value(row), largest.get(column.key) ?? 0))));
         void copyText(lines.map((line) => line.join("\t")).join("\n"), status, `${plural(current.length, noun[0], noun[1])} copied`);
       },
     },
@@ -338,16 +368,21 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
   update();
   const box = h(
     "div",
-    { class: "table-box", tabindex: "0", role: "region", "aria-label": caption },
+    { class: "table-box", role: "region", "aria-label": caption },
     h(
       "table",
       {},
       h("caption", { class: "hidden" }, caption),
-      h("thead", {}, h("tr", {}, heads, options.action === undefined ? null : h("th", { scope: "col" }, h("span", { class: "hidden" }, "go to")))),
+      h(
+        "thead",
+        {},
+        h("tr", {}, heads, options.action === undefined ? null : h("th", { scope: "col" }, h("span", { class: "hidden" }, "go to"))),
+      ),
       body,
       totals,
     ),
   );
+  stopWhenScrolled(box);
   const whole = h("div", { class: "table" }, controls, box, more);
   // Paper cannot be unfolded: a sensible length of each table goes onto it, and the status says of how many.
   let onScreen = shown;

@@ -20,7 +20,7 @@ const stream = (bytes: Uint8Array, n: number, as: Stream["as"], at = 0): Stream 
 
 describe("inflate", () => {
   it("reads base64 of a zlib stream", async () => {
-    const text = "{\"schema\":\"longpole.report/1\"}".repeat(100);
+    const text = '{"schema":"longpole.report/1"}'.repeat(100);
     expect(new TextDecoder().decode(await inflate(`\n${deflateSync(text).toString("base64")}\n`))).toBe(text);
   });
 

@@ -6,7 +6,12 @@ const css = readFileSync(new URL("../src/theme.css", import.meta.url), "utf8");
 /** Tokens of a theme, by name. */
 function tokens(selector: string): Map<string, string> {
   const block = css.slice(css.indexOf(`${selector} {`));
-  return new Map([...block.slice(0, block.indexOf("}")).matchAll(/--([a-z-]+): (#[0-9a-f]{6});/g)].map(([, name, value]) => [name as string, value as string]));
+  return new Map(
+    [...block.slice(0, block.indexOf("}")).matchAll(/--([a-z-]+): (#[0-9a-f]{6});/g)].map(([, name, value]) => [
+      name as string,
+      value as string,
+    ]),
+  );
 }
 
 /** Relative luminance, as WCAG 2 defines it. */
@@ -34,7 +39,9 @@ describe.each([
     for (const text of ["ink", "ink-soft", "ink-faint", "accent", "good", "noted", "bad"]) {
       for (const ground of ["ground", "raised"]) expect(contrast(at(text), at(ground)), `${text} on ${ground}`).toBeGreaterThanOrEqual(4.5);
     }
-    for (const text of ["ink", "ink-soft"]) for (const ground of ["sunken", "accent-ground"]) expect(contrast(at(text), at(ground)), `${text} on ${ground}`).toBeGreaterThanOrEqual(4.5);
+    for (const text of ["ink", "ink-soft"])
+      for (const ground of ["sunken", "accent-ground"])
+        expect(contrast(at(text), at(ground)), `${text} on ${ground}`).toBeGreaterThanOrEqual(4.5);
   });
 
   it("has a focus mark and lines of controls that can be seen", () => {

@@ -12,7 +12,20 @@ type Row = Group["rows"][number];
 
 describe("byRole", () => {
   const row = (role: string, ns: number, floor: number | null, kernel = "k"): Row =>
-    ({ part: "layer", layer_kind: 0, role, role_from: "operator", kernel, kernel_name: kernel, calls_per_step: 1, ns_per_step: ns, total_ns: 2 * ns, share_fraction: 0.1, floor_ns: floor, ceiling_ns: floor === null ? null : ns - floor }) as Row;
+    ({
+      part: "layer",
+      layer_kind: 0,
+      role,
+      role_from: "operator",
+      kernel,
+      kernel_name: kernel,
+      calls_per_step: 1,
+      ns_per_step: ns,
+      total_ns: 2 * ns,
+      share_fraction: 0.1,
+      floor_ns: floor,
+      ceiling_ns: floor === null ? null : ns - floor,
+    }) as Row;
   const group = (rows: Row[]): Group => ({ rows, layer_kinds: [{ kernels: 2, copies_and_fills: 0, count: 28 }] }) as unknown as Group;
 
   it("adds the kernels of a role up and names the longest", () => {
@@ -64,18 +77,36 @@ describe("shapes", () => {
 
 describe("points of the roofline", () => {
   it("are those whose work is known, most time first", () => {
-    const row = (device_ns: number, flops: number | null): Roofline["rows"][number] => ({ device_ns, flops_per_call: flops, bytes_per_call: 4, flops_per_s: 1e9 }) as Roofline["rows"][number];
-    expect(points([row(1, 8), row(5, 4), row(9, null), row(9, 0)]).map((point) => [point.row.device_ns, point.intensity])).toEqual([[5, 1], [1, 2]]);
+    const row = (device_ns: number, flops: number | null): Roofline["rows"][number] =>
+      ({ device_ns, flops_per_call: flops, bytes_per_call: 4, flops_per_s: 1e9 }) as Roofline["rows"][number];
+    expect(points([row(1, 8), row(5, 4), row(9, null), row(9, 0)]).map((point) => [point.row.device_ns, point.intensity])).toEqual([
+      [5, 1],
+      [1, 2],
+    ]);
   });
 });
 
 describe("figures of ncu", () => {
   it("have their unit", () => {
-    expect([figureText(352_576, "ns"), figureText(99_635_968, "byte"), figureText(6.01, "%"), figureText(152, ""), figureText(0.154, ""), figureText(null, "ns"), figureText(2, "warp")]).toEqual(["352.6 us", "95.02 MiB", "6.0 %", "152", "0.15", "\u2013", "2.00 warp"]);
+    expect([
+      figureText(352_576, "ns"),
+      figureText(99_635_968, "byte"),
+      figureText(6.01, "%"),
+      figureText(152, ""),
+      figureText(0.154, ""),
+      figureText(null, "ns"),
+      figureText(2, "warp"),
+    ]).toEqual(["352.6 us", "95.02 MiB", "6.0 %", "152", "0.15", "\u2013", "2.00 warp"]);
   });
 
   it("add up by line", () => {
-    const at = (line: number | null, samples: number, reason: string): never => ({ file: "a.cu", line, samples, share_fraction: samples / 10, stalls: [{ reason, samples }] }) as never;
-    expect(byLine([at(3, 4, "wait"), at(3, 1, "barrier"), at(5, 6, "wait")]).map((line) => [line.line, line.samples, line.stalls[0]?.reason])).toEqual([[5, 6, "wait"], [3, 5, "wait"]]);
+    const at = (line: number | null, samples: number, reason: string): never =>
+      ({ file: "a.cu", line, samples, share_fraction: samples / 10, stalls: [{ reason, samples }] }) as never;
+    expect(
+      byLine([at(3, 4, "wait"), at(3, 1, "barrier"), at(5, 6, "wait")]).map((line) => [line.line, line.samples, line.stalls[0]?.reason]),
+    ).toEqual([
+      [5, 6, "wait"],
+      [3, 5, "wait"],
+    ]);
   });
 });

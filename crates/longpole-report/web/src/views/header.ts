@@ -37,7 +37,12 @@ export function trust(of: Trust): HTMLElement {
   return h(
     "div",
     { class: `trust trust-${of.grade}` },
-    h("p", { class: "grade" }, h("strong", {}, h("span", { "aria-hidden": "true" }, `${MARK[of.grade]} `), `trust ${of.grade}`), `: ${MEANING[of.grade]}`),
+    h(
+      "p",
+      { class: "grade" },
+      h("strong", {}, h("span", { "aria-hidden": "true" }, `${MARK[of.grade]} `), `trust ${of.grade}`),
+      `: ${MEANING[of.grade]}`,
+    ),
     lines.length === 0 ? null : h("ul", { class: "notes" }, lines.map(noteLine)),
   );
 }
@@ -51,7 +56,8 @@ export function scope(of: Triage["scope"]): string | null {
   const parts: string[] = [];
   if (of.range !== null) parts.push(`range ${of.range}`);
   if (of.step !== null) parts.push(`step ${of.step}`);
-  if (of.start_ns !== null || of.end_ns !== null) parts.push(`time ${time(of.start_ns ?? 0)} to ${of.end_ns === null ? "the end" : time(of.end_ns)}`);
+  if (of.start_ns !== null || of.end_ns !== null)
+    parts.push(`time ${time(of.start_ns ?? 0)} to ${of.end_ns === null ? "the end" : time(of.end_ns)}`);
   if (of.device !== null) parts.push(`device ${of.device}`);
   if (of.rank !== null) parts.push(`rank ${of.rank}`);
   return parts.length === 0 ? null : parts.join(" \u00b7 ");
@@ -72,7 +78,9 @@ export function hardware(of: Triage["hardware"]): string {
   const devices = [...kinds].map(([name, n]) => (n > 1 ? `${n} x ${name}` : name));
   if (devices.length === 0) devices.push("device not recorded");
   else if (active.length === 0) devices.push("none with activity");
-  const versions = [of.cuda === null ? null : `CUDA ${of.cuda}`, of.driver === null ? null : `driver for ${of.driver}`].filter((one) => one !== null);
+  const versions = [of.cuda === null ? null : `CUDA ${of.cuda}`, of.driver === null ? null : `driver for ${of.driver}`].filter(
+    (one) => one !== null,
+  );
   return [...devices, ...versions].join(" \u00b7 ");
 }
 

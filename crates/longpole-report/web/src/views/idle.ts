@@ -54,7 +54,8 @@ export function idle(context: Context): HTMLElement | null {
   const document = context.documents.idle;
   if (document === undefined) return null;
   const { causes, idle_ns: whole, span_ns: span } = document;
-  if (whole === null || span === null) return section("idle", "Idle", none("No device activity was recorded: whether and why the device was idle cannot be known."));
+  if (whole === null || span === null)
+    return section("idle", "Idle", none("No device activity was recorded: whether and why the device was idle cannot be known."));
   if (whole === 0) return section("idle", "Idle", none("The device was never idle between its first and its last work."));
   const sum = (test: (cause: Cause) => boolean): number => causes.filter(test).reduce((all, one) => all + one.idle_ns, 0);
   const host = sum((one) => side(one) === "host");
@@ -77,12 +78,31 @@ export function idle(context: Context): HTMLElement | null {
     { key: "calls", label: "calls", kind: "count", value: (row) => row.calls },
     { key: "span", label: "span", kind: "time", scale: "range", value: (row) => row.span_ns },
     { key: "idle", label: "idle", kind: "time", scale: "range", value: (row) => row.idle_ns },
-    { key: "share", label: "idle", kind: "percent", value: (row) => (row.span_ns > 0 ? row.idle_ns / row.span_ns : null), bar: true, title: "of the span" },
-    { key: "queue", label: "queue empty", kind: "time", scale: "range", value: (row) => row.empty_queue_ns, title: "the part of the idle time in which nothing was queued" },
+    {
+      key: "share",
+      label: "idle",
+      kind: "percent",
+      value: (row) => (row.span_ns > 0 ? row.idle_ns / row.span_ns : null),
+      bar: true,
+      title: "of the span",
+    },
+    {
+      key: "queue",
+      label: "queue empty",
+      kind: "time",
+      scale: "range",
+      value: (row) => row.empty_queue_ns,
+      title: "the part of the idle time in which nothing was queued",
+    },
     { key: "causes", label: "largest causes, % of idle", kind: "prose", value: (row) => largestCauses(row.causes, row.idle_ns) },
   ];
   const frameColumns: Column<Idle["by_frame"][number]>[] = [
-    { key: "name", label: "host frame", kind: "name", value: (row) => (row.inside === null ? row.name : `${row.name ?? ""} in ${row.inside}`) },
+    {
+      key: "name",
+      label: "host frame",
+      kind: "name",
+      value: (row) => (row.inside === null ? row.name : `${row.name ?? ""} in ${row.inside}`),
+    },
     { key: "kind", label: "kind", kind: "text", value: (row) => words(row.kind) },
     { key: "cause", label: "cause", kind: "text", value: (row) => row.cause, show: (row) => causeCell(row.cause) },
     { key: "idle", label: "idle", kind: "time", value: (row) => row.idle_ns },
@@ -94,7 +114,12 @@ export function idle(context: Context): HTMLElement | null {
   return section(
     "idle",
     "Idle",
-    h("p", { class: "lead" }, h("strong", {}, time(whole)), ` of ${time(span)} span (${percents(whole / span)}), ${plural(gaps, "gap", "gaps")}`),
+    h(
+      "p",
+      { class: "lead" },
+      h("strong", {}, time(whole)),
+      ` of ${time(span)} span (${percents(whole / span)}), ${plural(gaps, "gap", "gaps")}`,
+    ),
     causeStack("idle time by cause", causes, whole, "idle"),
     facts([
       ["host side", `${time(host)} (${percents(host / whole)}): the work was not launched yet`],
@@ -102,7 +127,12 @@ export function idle(context: Context): HTMLElement | null {
       ...(untold > 0 ? [["not told", `${time(untold)} (${percents(untold / whole)}): nothing recorded`] as [string, Child]] : []),
       ...(queue === null || queue.empty_fraction === null
         ? []
-        : [["queue", `empty while the device was idle ${percents(queue.empty_fraction)} of the time; ${decimal(queue.mean_depth)} launches deep on average, at most ${queue.max_depth}`] as [string, Child]]),
+        : [
+            [
+              "queue",
+              `empty while the device was idle ${percents(queue.empty_fraction)} of the time; ${decimal(queue.mean_depth)} launches deep on average, at most ${queue.max_depth}`,
+            ] as [string, Child],
+          ]),
     ]),
     h("h3", {}, "By cause"),
     table({

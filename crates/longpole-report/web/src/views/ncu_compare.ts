@@ -58,22 +58,57 @@ function figureTable(caption: string, first: string, rows: Figure[], most: numbe
 
 function ruleList(title: string, rules: Pair["rules_gone"]): Child {
   if (rules.length === 0) return null;
-  return h("div", {}, h("h4", {}, title), h("ul", { class: "notes" }, rules.map((rule) => h("li", { class: "note" }, h("strong", {}, rule.name), `: ${rule.text}`))));
+  return h(
+    "div",
+    {},
+    h("h4", {}, title),
+    h(
+      "ul",
+      { class: "notes" },
+      rules.map((rule) => h("li", { class: "note" }, h("strong", {}, rule.name), `: ${rule.text}`)),
+    ),
+  );
 }
 
 function pairView(pair: Pair, open: boolean): HTMLElement {
   const duration = pair.figures.find((figure) => figure.what === "duration");
-  const name = pair.short_name_before === pair.short_name_after ? pair.short_name_after : `${pair.short_name_before} \u2192 ${pair.short_name_after}`;
+  const name =
+    pair.short_name_before === pair.short_name_after ? pair.short_name_after : `${pair.short_name_before} \u2192 ${pair.short_name_after}`;
   const ratio = duration?.ratio ?? null;
   return details(
-    [h("strong", {}, name), " ", duration === undefined ? null : h("span", { class: "change" }, `${figureText(duration.before, duration.unit)} \u2192 ${figureText(duration.after, duration.unit)}${ratio === null ? "" : `: ${decimal(ratio)} x as long`}`), " ", bound(pair.verdict_before), " \u2192 ", bound(pair.verdict_after)],
+    [
+      h("strong", {}, name),
+      " ",
+      duration === undefined
+        ? null
+        : h(
+            "span",
+            { class: "change" },
+            `${figureText(duration.before, duration.unit)} \u2192 ${figureText(duration.after, duration.unit)}${ratio === null ? "" : `: ${decimal(ratio)} x as long`}`,
+          ),
+      " ",
+      bound(pair.verdict_before),
+      " \u2192 ",
+      bound(pair.verdict_after),
+    ],
     open,
     h("p", { class: "aside" }, `kernel ${pair.before_id} \u2192 ${pair.after_id} \u00b7 ${MATCHED[pair.matched_by]}`),
     h(
       "div",
       { class: "two" },
       h("div", {}, h("h4", {}, "Figures"), figureTable(`figures of ${name}`, "figure", pair.figures, 30)),
-      h("div", {}, pair.stalls.length === 0 ? null : [h("h4", {}, "Stalls that moved ", h("span", { class: "aside" }, "cycles from one instruction of a warp to its next")), figureTable(`stalls of ${name}`, "reason", pair.stalls, 12)], ruleList("Gone from ncu's suggestions", pair.rules_gone), ruleList("New among ncu's suggestions", pair.rules_new)),
+      h(
+        "div",
+        {},
+        pair.stalls.length === 0
+          ? null
+          : [
+              h("h4", {}, "Stalls that moved ", h("span", { class: "aside" }, "cycles from one instruction of a warp to its next")),
+              figureTable(`stalls of ${name}`, "reason", pair.stalls, 12),
+            ],
+        ruleList("Gone from ncu's suggestions", pair.rules_gone),
+        ruleList("New among ncu's suggestions", pair.rules_new),
+      ),
     ),
   );
 }
@@ -90,19 +125,50 @@ export function ncuCompare(context: Context): (HTMLElement | null)[] {
     { key: "delta", label: "change", kind: "time", scale: "time", value: (row) => row.delta_ns },
     { key: "ratio", label: "after / before", kind: "decimal", value: (row) => row.ratio },
   ];
-  const lone = (list: NcuCompare["only_before"], side: string): Child => (list.length === 0 ? null : h("p", {}, `only ${side}: `, list.map((one) => one.name).join(", ")));
+  const lone = (list: NcuCompare["only_before"], side: string): Child =>
+    list.length === 0 ? null : h("p", {}, `only ${side}: `, list.map((one) => one.name).join(", "));
   return [
     section(
       "summary",
       "Compared",
-      document.cautions.length === 0 ? null : h("div", { class: "cautions" }, h("h3", {}, "Beware"), h("ul", { class: "notes" }, document.cautions.map((one) => h("li", { class: "note note-notice" }, h("strong", {}, one.about), ": ", prose(one.text))))),
-      h("div", { class: "two" }, h("div", {}, h("h3", {}, "Before"), facts(ncuSource(document.before.source)), trust(document.before.trust)), h("div", {}, h("h3", {}, "After"), facts(ncuSource(document.source)), trust(document.trust))),
+      document.cautions.length === 0
+        ? null
+        : h(
+            "div",
+            { class: "cautions" },
+            h("h3", {}, "Beware"),
+            h(
+              "ul",
+              { class: "notes" },
+              document.cautions.map((one) => h("li", { class: "note note-notice" }, h("strong", {}, one.about), ": ", prose(one.text))),
+            ),
+          ),
+      h(
+        "div",
+        { class: "two" },
+        h("div", {}, h("h3", {}, "Before"), facts(ncuSource(document.before.source)), trust(document.before.trust)),
+        h("div", {}, h("h3", {}, "After"), facts(ncuSource(document.source)), trust(document.trust)),
+      ),
       h("h3", {}, "Time by name"),
-      table({ caption: "launches and time by kernel name", noun: ["kernel", "kernels"], rows: document.names, columns: filled(document.names, columns), filter: (row) => [row.name], cut: context.cut("ncu_compare.names"), empty: "Neither report holds kernels." }),
+      table({
+        caption: "launches and time by kernel name",
+        noun: ["kernel", "kernels"],
+        rows: document.names,
+        columns: filled(document.names, columns),
+        filter: (row) => [row.name],
+        cut: context.cut("ncu_compare.names"),
+        empty: "Neither report holds kernels.",
+      }),
       lone(document.only_before, "before"),
       lone(document.only_after, "after"),
       leftOut(context),
     ),
-    section("kernels", "Kernels", document.pairs.length === 0 ? none("No kernel of the one report is in the other.") : document.pairs.map((pair, i) => pairView(pair, i < 3))),
+    section(
+      "kernels",
+      "Kernels",
+      document.pairs.length === 0
+        ? none("No kernel of the one report is in the other.")
+        : document.pairs.map((pair, i) => pairView(pair, i < 3)),
+    ),
   ];
 }

@@ -96,7 +96,15 @@ function roofs(document: Roofline): [string, number][] {
 export function points(rows: Row[]): Point[] {
   const list: Point[] = [];
   for (const row of rows) {
-    if (row.flops_per_call === null || row.bytes_per_call === null || row.flops_per_s === null || row.flops_per_call <= 0 || row.bytes_per_call <= 0 || row.flops_per_s <= 0) continue;
+    if (
+      row.flops_per_call === null ||
+      row.bytes_per_call === null ||
+      row.flops_per_s === null ||
+      row.flops_per_call <= 0 ||
+      row.bytes_per_call <= 0 ||
+      row.flops_per_s <= 0
+    )
+      continue;
     list.push({ row, intensity: row.flops_per_call / row.bytes_per_call, rate: row.flops_per_s });
   }
   return list.sort((a, b) => b.row.device_ns - a.row.device_ns);
@@ -113,27 +121,56 @@ function plot(document: Roofline): Child {
   const ridge = Math.max(...lines.map(([, peak]) => peak), 1) / peaks.memory_bytes_per_s;
   const left = Math.min(...drawn.map((point) => point.intensity), ridge) / 2;
   const right = Math.max(...drawn.map((point) => point.intensity), ridge) * 3;
-  const scale = (value: number, low: number, high: number, from: number, to: number): number => from + ((Math.log10(value) - Math.log10(low)) / (Math.log10(high) - Math.log10(low))) * (to - from);
+  const scale = (value: number, low: number, high: number, from: number, to: number): number =>
+    from + ((Math.log10(value) - Math.log10(low)) / (Math.log10(high) - Math.log10(low))) * (to - from);
   const x = (value: number): number => scale(value, left, right, LEFT, W - RIGHT);
   const y = (value: number): number => scale(value, bottom, top, H - BOTTOM, TOP);
-  const svg = s("svg", { viewBox: `0 0 ${W} ${H}`, class: "plot", role: "group", "aria-label": "roofline: operations a second over operations a byte, both logarithmic" });
+  const svg = s("svg", {
+    viewBox: `0 0 ${W} ${H}`,
+    class: "plot",
+    role: "group",
+    "aria-label": "roofline: operations a second over operations a byte, both logarithmic",
+  });
   for (const tick of ticks(left, right)) {
     svg.append(s("line", { class: "grid", x1: x(tick), x2: x(tick), y1: TOP, y2: H - BOTTOM }));
-    svg.append(s("text", { class: "tick", x: x(tick), y: H - BOTTOM + 16, "text-anchor": "middle" }, tick >= 1 ? count(tick) : String(Number(tick.toPrecision(1)))));
+    svg.append(
+      s(
+        "text",
+        { class: "tick", x: x(tick), y: H - BOTTOM + 16, "text-anchor": "middle" },
+        tick >= 1 ? count(tick) : String(Number(tick.toPrecision(1))),
+      ),
+    );
   }
   for (const tick of ticks(bottom, top)) {
     svg.append(s("line", { class: "grid", x1: LEFT, x2: W - RIGHT, y1: y(tick), y2: y(tick) }));
-    svg.append(s("text", { class: "tick", x: LEFT - 6, y: y(tick) + 4, "text-anchor": "end" }, flops(tick).replace(/\.00/, "").replace("FLOP", "")));
+    svg.append(
+      s("text", { class: "tick", x: LEFT - 6, y: y(tick) + 4, "text-anchor": "end" }, flops(tick).replace(/\.00/, "").replace("FLOP", "")),
+    );
   }
   svg.append(s("text", { class: "axis", x: (LEFT + W - RIGHT) / 2, y: H - 8, "text-anchor": "middle" }, "FLOPs a byte"));
-  svg.append(s("text", { class: "axis", x: 12, y: (TOP + H - BOTTOM) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(TOP + H - BOTTOM) / 2})` }, "FLOP/s"));
+  svg.append(
+    s(
+      "text",
+      { class: "axis", x: 12, y: (TOP + H - BOTTOM) / 2, "text-anchor": "middle", transform: `rotate(-90 12 ${(TOP + H - BOTTOM) / 2})` },
+      "FLOP/s",
+    ),
+  );
   for (const [i, [, peak]] of lines.entries()) {
     const corner = peak / peaks.memory_bytes_per_s;
     const start = Math.max(left, bottom / peaks.memory_bytes_per_s);
-    svg.append(s("path", { class: `roof roof-${i}`, d: `M${x(start)} ${y(start * peaks.memory_bytes_per_s)}L${x(Math.min(corner, right))} ${y(Math.min(peak, right * peaks.memory_bytes_per_s))}${corner < right ? `L${x(right)} ${y(peak)}` : ""}` }));
+    svg.append(
+      s("path", {
+        class: `roof roof-${i}`,
+        d: `M${x(start)} ${y(start * peaks.memory_bytes_per_s)}L${x(Math.min(corner, right))} ${y(Math.min(peak, right * peaks.memory_bytes_per_s))}${corner < right ? `L${x(right)} ${y(peak)}` : ""}`,
+      }),
+    );
   }
   const most = drawn[0]?.row.device_ns ?? 1;
-  const told = h("p", { class: "told", role: "status" }, "focus or point at a mark to read it; arrow keys go from mark to mark, largest first");
+  const told = h(
+    "p",
+    { class: "told", role: "status" },
+    "focus or point at a mark to read it; arrow keys go from mark to mark, largest first",
+  );
   const marks: SVGElement[] = [];
   const say = (point: Point): void =>
     setText(
@@ -167,16 +204,34 @@ function plot(document: Roofline): Child {
   }
   // Small ones last, so that they stay visible.
   svg.append(...marks);
-  for (const [name, peak] of lines) svg.append(s("text", { class: "roof-name", x: W - RIGHT - 4, y: y(peak) - 6, "text-anchor": "end" }, `${name} ${flopRate(peak)}`));
+  for (const [name, peak] of lines)
+    svg.append(s("text", { class: "roof-name", x: W - RIGHT - 4, y: y(peak) - 6, "text-anchor": "end" }, `${name} ${flopRate(peak)}`));
   const slope = Math.max(left, bottom / peaks.memory_bytes_per_s);
   const [fromX, fromY] = [x(slope), y(slope * peaks.memory_bytes_per_s)];
   const angle = (Math.atan2(y(slope * 10 * peaks.memory_bytes_per_s) - fromY, x(slope * 10) - fromX) * 180) / Math.PI;
-  svg.append(s("text", { class: "roof-name", x: fromX + 8, y: fromY - 7, transform: `rotate(${angle.toFixed(1)} ${fromX.toFixed(1)} ${fromY.toFixed(1)})` }, `memory ${rate(peaks.memory_bytes_per_s)}`));
+  svg.append(
+    s(
+      "text",
+      { class: "roof-name", x: fromX + 8, y: fromY - 7, transform: `rotate(${angle.toFixed(1)} ${fromX.toFixed(1)} ${fromY.toFixed(1)})` },
+      `memory ${rate(peaks.memory_bytes_per_s)}`,
+    ),
+  );
   const verdicts = [...new Set(drawn.map((point) => point.row.verdict))].filter((one) => one !== null);
   const key = h(
     "ul",
     { class: "legend plot-legend" },
-    verdicts.map((one) => h("li", {}, s("svg", { viewBox: "-8 -8 16 16", class: "plot-key", "aria-hidden": "true" }, s("path", { class: `point point-${one}`, d: MARKS[one] ?? "" })), BOUND_NAMES[one] ?? one)),
+    verdicts.map((one) =>
+      h(
+        "li",
+        {},
+        s(
+          "svg",
+          { viewBox: "-8 -8 16 16", class: "plot-key", "aria-hidden": "true" },
+          s("path", { class: `point point-${one}`, d: MARKS[one] ?? "" }),
+        ),
+        BOUND_NAMES[one] ?? one,
+      ),
+    ),
     h("li", { class: "aside" }, "area: time"),
   );
   return h(
@@ -185,7 +240,9 @@ function plot(document: Roofline): Child {
     h("div", { class: "plot-box" }, svg),
     key,
     told,
-    all.length > drawn.length ? h("p", { class: "aside" }, `the ${count(drawn.length)} points with most time of ${count(all.length)}; the table has all rows`) : null,
+    all.length > drawn.length
+      ? h("p", { class: "aside" }, `the ${count(drawn.length)} points with most time of ${count(all.length)}; the table has all rows`)
+      : null,
   );
 }
 
@@ -193,15 +250,38 @@ export function roofline(context: Context): HTMLElement | null {
   const document = context.documents.roofline;
   if (document === undefined) return null;
   const { peaks, rows } = document;
-  if (rows.length === 0) return section("roofline", "Roofline", none("No device work was recorded, so there is nothing to hold against the device's peaks."));
+  if (rows.length === 0)
+    return section("roofline", "Roofline", none("No device work was recorded, so there is nothing to hold against the device's peaks."));
   const columns: Column<Row>[] = [
     { key: "name", label: "operator", kind: "name", value: (row) => row.name, show: (row) => nameCell(row.name, 32) },
-    { key: "shapes", label: "input shapes", kind: "name", value: (row) => shapes(row.shapes), show: (row) => nameCell(shapes(row.shapes) ?? MISSING, 30) },
+    {
+      key: "shapes",
+      label: "input shapes",
+      kind: "name",
+      value: (row) => shapes(row.shapes),
+      show: (row) => nameCell(shapes(row.shapes) ?? MISSING, 30),
+    },
     { key: "calls", label: "calls", kind: "count", value: (row) => row.calls },
     { key: "time", label: "time", kind: "time", scale: "time", value: (row) => row.device_ns, total: document.busy_ns },
     { key: "share", label: "share", kind: "percent", value: (row) => row.share_fraction, bar: true, title: "of busy" },
-    { key: "floor", label: "floor", kind: "time", scale: "time", value: (row) => row.floor_ns, total: document.floor_ns, title: "the least time that the bytes and the arithmetic take" },
-    { key: "above", label: "above", kind: "time", scale: "time", value: (row) => row.above_floor_ns, total: document.above_floor_ns, title: "time above the floor: what a perfect kernel would win" },
+    {
+      key: "floor",
+      label: "floor",
+      kind: "time",
+      scale: "time",
+      value: (row) => row.floor_ns,
+      total: document.floor_ns,
+      title: "the least time that the bytes and the arithmetic take",
+    },
+    {
+      key: "above",
+      label: "above",
+      kind: "time",
+      scale: "time",
+      value: (row) => row.above_floor_ns,
+      total: document.above_floor_ns,
+      title: "time above the floor: what a perfect kernel would win",
+    },
     { key: "ratio", label: "time/floor", kind: "decimal", value: (row) => row.time_over_floor },
     { key: "bound", label: "bound by", kind: "text", value: boundBy },
     { key: "flops", label: "FLOPs/call", kind: "flops", value: (row) => row.flops_per_call },
@@ -213,23 +293,46 @@ export function roofline(context: Context): HTMLElement | null {
   const said: [string, Child][] = [];
   if (peaks !== null) {
     const used = [...new Set(rows.map((row) => row.peak).filter((one) => one !== null))];
-    said.push(["device", `${peaks.name}: memory ${rate(peaks.memory_bytes_per_s)}${used.map((name) => `, ${name} ${flopRate(peaks.flops_per_s[name])}`).join("")}${peaks.cache_bytes === null ? "" : `, cache ${bytes(peaks.cache_bytes)}`} (${peaks.source})`]);
+    said.push([
+      "device",
+      `${peaks.name}: memory ${rate(peaks.memory_bytes_per_s)}${used.map((name) => `, ${name} ${flopRate(peaks.flops_per_s[name])}`).join("")}${peaks.cache_bytes === null ? "" : `, cache ${bytes(peaks.cache_bytes)}`} (${peaks.source})`,
+    ]);
   } else {
     said.push(["device", document.no_peaks ?? "its peaks are not known, so there are no floors"]);
   }
   if (document.floor_ns !== null && document.above_floor_ns !== null) {
     const share = document.busy_ns > 0 ? ` (${percents(document.above_floor_ns / document.busy_ns)} of busy)` : "";
-    said.push(["floor", `${time(document.floor_ns)} for what is known; ${time(document.above_floor_ns)} above it${share} is the most that faster kernels could win`]);
+    said.push([
+      "floor",
+      `${time(document.floor_ns)} for what is known; ${time(document.above_floor_ns)} above it${share} is the most that faster kernels could win`,
+    ]);
   }
   if (document.unknown.length > 0) {
-    said.push(["not known", document.unknown.map((one) => `${time(one.device_ns)} ${unknown(one.reason)} (${plural(one.rows, "row", "rows")})`).join("; ")]);
+    said.push([
+      "not known",
+      document.unknown.map((one) => `${time(one.device_ns)} ${unknown(one.reason)} (${plural(one.rows, "row", "rows")})`).join("; "),
+    ]);
   }
   return section(
     "roofline",
     "Roofline",
-    h("p", { class: "lead" }, h("strong", {}, time(document.busy_ns)), " busy", document.covered_fraction === null ? null : `, the work of ${percents(document.covered_fraction)} of it is known`),
+    h(
+      "p",
+      { class: "lead" },
+      h("strong", {}, time(document.busy_ns)),
+      " busy",
+      document.covered_fraction === null ? null : `, the work of ${percents(document.covered_fraction)} of it is known`,
+    ),
     facts(said),
     plot(document),
-    table({ caption: "operators against their floors", noun: ["row", "rows"], rows, columns: filled(rows, columns), first: 12, filter: (row) => [row.name, shapes(row.shapes), boundBy(row), row.kernel], cut: context.cut("roofline.rows") }),
+    table({
+      caption: "operators against their floors",
+      noun: ["row", "rows"],
+      rows,
+      columns: filled(rows, columns),
+      first: 12,
+      filter: (row) => [row.name, shapes(row.shapes), boundBy(row), row.kernel],
+      cut: context.cut("roofline.rows"),
+    }),
   );
 }

@@ -56,31 +56,58 @@ function figuresOf(triage: Triage): [string, Child, Child][] {
   const { totals } = triage;
   const busy = totals.gpu_busy_ns;
   const devices = totals.devices.length > 1 ? `, summed over ${totals.devices.length} devices` : "";
-  const ofBusy = (value: number | null): string => (value === null || busy === null || busy === 0 ? "" : `${percents(value / busy)} of busy`);
-  const exposed = (value: number | null, beside: string): string => (value === null ? "" : `${time(value)} of it exposed (no ${beside} running)`);
+  const ofBusy = (value: number | null): string =>
+    value === null || busy === null || busy === 0 ? "" : `${percents(value / busy)} of busy`;
+  const exposed = (value: number | null, beside: string): string =>
+    value === null ? "" : `${time(value)} of it exposed (no ${beside} running)`;
   const join = (...texts: (string | false)[]): string => texts.filter((text) => text !== false && text !== "").join(" \u00b7 ");
   const rows: [string, Child, Child][] = [];
-  if (totals.wall_ns !== null) rows.push(["wall", time(totals.wall_ns), totals.host_ops === null ? "" : plural(totals.host_ops, "operator call", "operator calls")]);
+  if (totals.wall_ns !== null)
+    rows.push(["wall", time(totals.wall_ns), totals.host_ops === null ? "" : plural(totals.host_ops, "operator call", "operator calls")]);
   if (totals.cuda_ns !== undefined) {
-    const calls = totals.device_sums?.reduce<number | null>((sum, one) => (sum === null || one.calls === null ? null : sum + one.calls), 0) ?? null;
+    const calls =
+      totals.device_sums?.reduce<number | null>((sum, one) => (sum === null || one.calls === null ? null : sum + one.calls), 0) ?? null;
     rows.push(["CUDA", time(totals.cuda_ns), calls === null ? "calls not counted" : `in ${plural(calls, "call", "calls")}`]);
     if ((totals.device_sums?.length ?? 0) > 1) {
-      for (const one of totals.device_sums ?? []) rows.push([`device ${one.device ?? "?"}`, time(one.cuda_ns), one.calls === null ? "" : `in ${plural(one.calls, "call", "calls")}`]);
+      for (const one of totals.device_sums ?? [])
+        rows.push([`device ${one.device ?? "?"}`, time(one.cuda_ns), one.calls === null ? "" : `in ${plural(one.calls, "call", "calls")}`]);
     }
   }
   if (busy === null) return rows;
-  rows.push(["GPU busy", time(busy), join(`${percents(totals.gpu_busy_fraction)} of wall${devices}`, totals.launches !== null && plural(totals.launches, "launch", "launches"))]);
+  rows.push([
+    "GPU busy",
+    time(busy),
+    join(
+      `${percents(totals.gpu_busy_fraction)} of wall${devices}`,
+      totals.launches !== null && plural(totals.launches, "launch", "launches"),
+    ),
+  ]);
   rows.push(["GPU idle", time(totals.gpu_idle_ns), `between the first and the last device work${devices}`]);
-  if ((totals.gpu_outside_scope_ns ?? 0) > 0) rows.push(["GPU other", time(totals.gpu_outside_scope_ns), "with work from outside the scope"]);
-  rows.push(["kernels", time(totals.kernel_busy_ns), join(ofBusy(totals.kernel_busy_ns), totals.kernels !== null && plural(totals.kernels, "kernel", "kernels"))]);
+  if ((totals.gpu_outside_scope_ns ?? 0) > 0)
+    rows.push(["GPU other", time(totals.gpu_outside_scope_ns), "with work from outside the scope"]);
+  rows.push([
+    "kernels",
+    time(totals.kernel_busy_ns),
+    join(ofBusy(totals.kernel_busy_ns), totals.kernels !== null && plural(totals.kernels, "kernel", "kernels")),
+  ]);
   if ((totals.memcpys ?? 0) + (totals.memsets ?? 0) > 0) {
     rows.push([
       "copies",
       time(totals.copy_busy_ns),
-      join(ofBusy(totals.copy_busy_ns), `${count(totals.memcpys)} copies`, `${count(totals.memsets)} fills`, exposed(totals.exposed_copy_ns, "kernel")),
+      join(
+        ofBusy(totals.copy_busy_ns),
+        `${count(totals.memcpys)} copies`,
+        `${count(totals.memsets)} fills`,
+        exposed(totals.exposed_copy_ns, "kernel"),
+      ),
     ]);
   }
-  if ((totals.comm_busy_ns ?? 0) > 0) rows.push(["communication", time(totals.comm_busy_ns), join(ofBusy(totals.comm_busy_ns), exposed(totals.exposed_comm_ns, "other kernel"))]);
+  if ((totals.comm_busy_ns ?? 0) > 0)
+    rows.push([
+      "communication",
+      time(totals.comm_busy_ns),
+      join(ofBusy(totals.comm_busy_ns), exposed(totals.exposed_comm_ns, "other kernel")),
+    ]);
   return rows;
 }
 
@@ -91,7 +118,13 @@ function totalsTable(triage: Triage): Child {
     "table",
     { class: "totals" },
     h("caption", { class: "hidden" }, "totals"),
-    h("tbody", {}, rows.map(([label, value, aside]) => h("tr", {}, h("th", { scope: "row" }, label), h("td", { class: "number" }, value), h("td", { class: "aside" }, aside)))),
+    h(
+      "tbody",
+      {},
+      rows.map(([label, value, aside]) =>
+        h("tr", {}, h("th", { scope: "row" }, label), h("td", { class: "number" }, value), h("td", { class: "aside" }, aside)),
+      ),
+    ),
   );
 }
 
@@ -104,7 +137,13 @@ function fiveLines(triage: Triage): HTMLElement {
     ["Top CPU / orchestration cost", report.top_host_cost, false],
     ["Next experiment", report.next_experiment, true],
   ];
-  return h("dl", { class: "five" }, lines.map(([head, text, strong]) => h("div", { class: strong ? "next" : null }, h("dt", {}, head), h("dd", {}, text === "" ? MISSING : prose(text)))));
+  return h(
+    "dl",
+    { class: "five" },
+    lines.map(([head, text, strong]) =>
+      h("div", { class: strong ? "next" : null }, h("dt", {}, head), h("dd", {}, text === "" ? MISSING : prose(text))),
+    ),
+  );
 }
 
 /** Every list that is shorter in the page than in the documents. */
@@ -136,7 +175,12 @@ export function summary(context: Context): HTMLElement {
     "summary",
     context.report.kind === "trace_compare" ? `Summary ${context.before === null ? "before" : "after"}` : "Summary",
     fiveLines(triage),
-    h("div", { class: "two" }, h("div", {}, h("h3", {}, "Wall time of the GPU"), bars(triage)), h("div", {}, h("h3", {}, "Totals"), totalsTable(triage))),
+    h(
+      "div",
+      { class: "two" },
+      h("div", {}, h("h3", {}, "Wall time of the GPU"), bars(triage)),
+      h("div", {}, h("h3", {}, "Totals"), totalsTable(triage)),
+    ),
     triage.host_clock === null || triage.host_clock === undefined ? null : h("p", { class: "aside" }, `Note: ${triage.host_clock.note}`),
     trust(triage.trust),
     facts([

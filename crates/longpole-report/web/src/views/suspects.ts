@@ -21,7 +21,15 @@ const KINDS: Record<string, string> = {
 /** A key of evidence and its value; the key's ending says the unit. */
 export function evidenceFigure(key: string, value: number | string | string[] | null): { label: string; value: Child } {
   if (value === null) return { label: words(key.replace(/_(ns|fraction|bytes|bytes_per_s)$/, "")), value: MISSING };
-  if (Array.isArray(value)) return { label: words(key), value: h("ul", {}, value.map((one) => h("li", {}, one))) };
+  if (Array.isArray(value))
+    return {
+      label: words(key),
+      value: h(
+        "ul",
+        {},
+        value.map((one) => h("li", {}, one)),
+      ),
+    };
   if (typeof value === "string") return { label: words(key), value };
   const as = (ending: string, show: (n: number) => string): { label: string; value: Child } | null =>
     key.endsWith(ending) ? { label: words(key.slice(0, -ending.length)), value: show(value) } : null;
@@ -48,7 +56,10 @@ function win(smell: Smell): Child {
   const { ceiling } = smell;
   if (ceiling.win_ns === null) return null;
   const kind = ceiling.kind === null ? "" : ` ${Object.hasOwn(KINDS, ceiling.kind) ? KINDS[ceiling.kind] : words(ceiling.kind)}`;
-  const share = ceiling.win_fraction === null ? "" : ` (${percents(ceiling.win_fraction)} of wall${ceiling.is_calibrated ? " without the profiler" : ""})`;
+  const share =
+    ceiling.win_fraction === null
+      ? ""
+      : ` (${percents(ceiling.win_fraction)} of wall${ceiling.is_calibrated ? " without the profiler" : ""})`;
   return h("span", { class: "win" }, "wins at most ", h("strong", {}, time(ceiling.win_ns)), `${share}${kind}`);
 }
 
@@ -78,7 +89,18 @@ function suspect(context: Context, smell: Smell, open: boolean): HTMLElement {
       h("div", { class: "suspect-head" }, title, h("span", { class: "buttons" }, context.buttons(`smell:${smell.code}:${smell.subject}`))),
       h("p", {}, smell.summary),
       h("p", { class: "next" }, "\u2192 ", prose(smell.next), smell.ceiling.win_ns === null ? null : ["; ", win(smell)]),
-      details("evidence", open, evidence(smell.evidence), h("p", { class: "formula" }, h("span", { class: "aside" }, "ceiling: "), smell.ceiling.formula), h("p", { class: "aside" }, h("code", {}, `longpole explain ${smell.code}`), " says what it means, how it is detected and what usually fixes it")),
+      details(
+        "evidence",
+        open,
+        evidence(smell.evidence),
+        h("p", { class: "formula" }, h("span", { class: "aside" }, "ceiling: "), smell.ceiling.formula),
+        h(
+          "p",
+          { class: "aside" },
+          h("code", {}, `longpole explain ${smell.code}`),
+          " says what it means, how it is detected and what usually fixes it",
+        ),
+      ),
     ),
   );
 }
@@ -92,8 +114,16 @@ export function suspects(context: Context): HTMLElement | null {
     triage.smells.length === 0
       ? none("Nothing is suspicious here.")
       : [
-          h("p", { class: "aside" }, "by the share of wall that the evidence covers; ceilings are upper bounds and overlap: do not add them"),
-          h("ol", { class: "suspects" }, triage.smells.map((smell, i) => suspect(context, smell, i === 0))),
+          h(
+            "p",
+            { class: "aside" },
+            "by the share of wall that the evidence covers; ceilings are upper bounds and overlap: do not add them",
+          ),
+          h(
+            "ol",
+            { class: "suspects" },
+            triage.smells.map((smell, i) => suspect(context, smell, i === 0)),
+          ),
         ],
   );
 }

@@ -43,19 +43,62 @@ export function operators(context: Context): HTMLElement | null {
   const whole = total(rows, (row) => row.self_cuda_ns);
   const columns: Column<Op>[] = [
     { key: "name", label: "operator", kind: "name", value: (row) => row.name },
-    { key: "shapes", label: "input shapes", kind: "name", value: (row) => row.shapes, show: (row) => (row.shapes === null ? MISSING : nameCell(row.shapes, 36)) },
+    {
+      key: "shapes",
+      label: "input shapes",
+      kind: "name",
+      value: (row) => row.shapes,
+      show: (row) => (row.shapes === null ? MISSING : nameCell(row.shapes, 36)),
+    },
     { key: "calls", label: "calls", kind: "count", value: (row) => row.calls },
-    { key: "self_cpu", label: "self CPU", kind: "time", scale: "cpu", value: (row) => row.self_cpu_ns, total: total(rows, (row) => row.self_cpu_ns), title: "host time of the operator itself, without the operators in it" },
+    {
+      key: "self_cpu",
+      label: "self CPU",
+      kind: "time",
+      scale: "cpu",
+      value: (row) => row.self_cpu_ns,
+      total: total(rows, (row) => row.self_cpu_ns),
+      title: "host time of the operator itself, without the operators in it",
+    },
     { key: "cpu", label: "CPU", kind: "time", scale: "cpu", value: (row) => row.cpu_ns, title: "host time with the operators in it" },
-    { key: "self_cuda", label: "self CUDA", kind: "time", scale: "cuda", value: (row) => row.self_cuda_ns, total: whole, title: "device time of what it launched itself" },
-    { key: "share", label: "share", kind: "percent", value: (row) => share(row.self_cuda_ns, whole), bar: true, title: "of the self CUDA time of all rows" },
+    {
+      key: "self_cuda",
+      label: "self CUDA",
+      kind: "time",
+      scale: "cuda",
+      value: (row) => row.self_cuda_ns,
+      total: whole,
+      title: "device time of what it launched itself",
+    },
+    {
+      key: "share",
+      label: "share",
+      kind: "percent",
+      value: (row) => share(row.self_cuda_ns, whole),
+      bar: true,
+      title: "of the self CUDA time of all rows",
+    },
     { key: "cuda", label: "CUDA", kind: "time", scale: "cuda", value: (row) => row.cuda_ns, title: "device time with the operators in it" },
-    { key: "self_cuda_mem", label: "self CUDA mem", kind: "bytes", value: (row) => row.self_cuda_mem_bytes, title: "device memory allocated less freed, by itself" },
+    {
+      key: "self_cuda_mem",
+      label: "self CUDA mem",
+      kind: "bytes",
+      value: (row) => row.self_cuda_mem_bytes,
+      title: "device memory allocated less freed, by itself",
+    },
   ];
   return section(
     "operators",
     "Operators",
-    table({ caption: "operators", noun: ["operator", "operators"], rows, columns: filled(rows, columns), filter: (row) => [row.name, row.shapes], cut: context.cut("triage.ops"), empty: "No operator, call or device work was recorded." }),
+    table({
+      caption: "operators",
+      noun: ["operator", "operators"],
+      rows,
+      columns: filled(rows, columns),
+      filter: (row) => [row.name, row.shapes],
+      cut: context.cut("triage.ops"),
+      empty: "No operator, call or device work was recorded.",
+    }),
   );
 }
 
@@ -66,11 +109,24 @@ export function kernels(context: Context): HTMLElement | null {
   const layers = rows.some((row) => row.kind === "layer");
   const whole = total(rows, (row) => row.cuda_ns);
   const columns: Column<Kernel>[] = [
-    { key: "name", label: layers ? "layer" : "kernel", kind: "name", value: (row) => row.short_name, show: (row) => nameCell(row.short_name, 48, row.name) },
+    {
+      key: "name",
+      label: layers ? "layer" : "kernel",
+      kind: "name",
+      value: (row) => row.short_name,
+      show: (row) => nameCell(row.short_name, 48, row.name),
+    },
     { key: "family", label: "family", kind: "text", value: (row) => row.family, show: (row) => familyCell(row.family) },
     { key: "calls", label: "calls", kind: "count", value: (row) => row.calls, total: total(rows, (row) => row.calls) },
     { key: "cuda", label: "CUDA", kind: "time", value: (row) => row.cuda_ns, total: whole },
-    { key: "share", label: "share", kind: "percent", value: (row) => share(row.cuda_ns, whole), bar: true, title: "of the summed time of all rows" },
+    {
+      key: "share",
+      label: "share",
+      kind: "percent",
+      value: (row) => share(row.cuda_ns, whole),
+      bar: true,
+      title: "of the summed time of all rows",
+    },
     { key: "average", label: "average", kind: "time", scale: "one", value: (row) => row.average_ns },
     { key: "min", label: "min", kind: "time", scale: "one", value: (row) => row.min_ns },
     { key: "median", label: "median", kind: "time", scale: "one", value: (row) => row.median_ns },
@@ -79,7 +135,13 @@ export function kernels(context: Context): HTMLElement | null {
     { key: "flop_rate", label: "FLOP rate", kind: "flop_rate", value: (row) => row.flops_per_s },
     { key: "byte_rate", label: "byte rate", kind: "rate", value: (row) => row.bytes_per_s },
     { key: "of_peak", label: "of peak", kind: "percent", value: (row) => row.floor_fraction },
-    { key: "op", label: "launched by", kind: "name", value: (row) => row.op, show: (row) => (row.op === null ? MISSING : nameCell(row.op, 30)) },
+    {
+      key: "op",
+      label: "launched by",
+      kind: "name",
+      value: (row) => row.op,
+      show: (row) => (row.op === null ? MISSING : nameCell(row.op, 30)),
+    },
     { key: "scope", label: "in scope", kind: "name", value: (row) => row.scopes?.[0]?.name },
   ];
   return section(
@@ -92,14 +154,24 @@ export function kernels(context: Context): HTMLElement | null {
       columns: filled(rows, columns),
       filter: (row) => [row.short_name, row.name, row.family, row.op],
       cut: context.cut("triage.kernels", "sums.kernels"),
-      ...withMoments(context, rows, (row) => `kernel:${row.name}`, (row) => row.short_name),
+      ...withMoments(
+        context,
+        rows,
+        (row) => `kernel:${row.name}`,
+        (row) => row.short_name,
+      ),
       empty: "No kernels were recorded: device times are unknown.",
     }),
   );
 }
 
 /** A column of buttons, when any row has a moment. */
-function withMoments<Row>(context: Context, rows: Row[], of: (row: Row) => string, what: (row: Row) => string): { action?: (row: Row) => Child } {
+function withMoments<Row>(
+  context: Context,
+  rows: Row[],
+  of: (row: Row) => string,
+  what: (row: Row) => string,
+): { action?: (row: Row) => Child } {
   if (!rows.some((row) => context.momentsOf(of(row)).length > 0)) return {};
   return { action: (row) => context.rowButton(of(row), what(row)) };
 }
@@ -112,12 +184,26 @@ export function families(context: Context): HTMLElement | null {
     { key: "family", label: "family", kind: "text", value: (row) => row.family, show: (row) => familyCell(row.family) },
     { key: "calls", label: "calls", kind: "count", value: (row) => row.calls, total: total(rows, (row) => row.calls) },
     { key: "cuda", label: "CUDA", kind: "time", value: (row) => row.self_cuda_ns, total: total(rows, (row) => row.self_cuda_ns) },
-    { key: "share", label: "share", kind: "percent", value: (row) => row.share_fraction, bar: true, title: "of the summed duration of all device activity" },
+    {
+      key: "share",
+      label: "share",
+      kind: "percent",
+      value: (row) => row.share_fraction,
+      bar: true,
+      title: "of the summed duration of all device activity",
+    },
   ];
   return section(
     "families",
     "Kernel families",
-    table({ caption: "kernel families", noun: ["family", "families"], rows, columns: filled(rows, columns), first: 20, empty: "No device work was recorded, so there are no families." }),
+    table({
+      caption: "kernel families",
+      noun: ["family", "families"],
+      rows,
+      columns: filled(rows, columns),
+      first: 20,
+      empty: "No device work was recorded, so there are no families.",
+    }),
   );
 }
 
@@ -129,10 +215,24 @@ export function ranges(context: Context): HTMLElement | null {
     { key: "name", label: "range", kind: "name", value: (row) => row.name },
     { key: "calls", label: "calls", kind: "count", value: (row) => row.calls },
     { key: "host", label: "host", kind: "time", value: (row) => row.cpu_ns, title: "summed host time" },
-    { key: "span", label: "GPU span", kind: "time", scale: "gpu", value: (row) => row.gpu_span_ns, title: "summed first start to last end of the device work launched inside" },
+    {
+      key: "span",
+      label: "GPU span",
+      kind: "time",
+      scale: "gpu",
+      value: (row) => row.gpu_span_ns,
+      title: "summed first start to last end of the device work launched inside",
+    },
     { key: "busy", label: "GPU busy", kind: "time", scale: "gpu", value: (row) => row.gpu_busy_ns, title: "union of that work" },
     { key: "idle", label: "GPU idle", kind: "time", scale: "gpu", value: (row) => row.gpu_idle_ns, title: "span less busy" },
-    { key: "busy_share", label: "busy", kind: "percent", value: (row) => share(row.gpu_busy_ns, row.gpu_span_ns), bar: true, title: "of the span" },
+    {
+      key: "busy_share",
+      label: "busy",
+      kind: "percent",
+      value: (row) => share(row.gpu_busy_ns, row.gpu_span_ns),
+      bar: true,
+      title: "of the span",
+    },
     { key: "kernels", label: "kernels", kind: "count", value: (row) => row.kernels },
     { key: "cuda", label: "CUDA inside", kind: "time", value: (row) => row.cuda_ns },
     { key: "self_cuda", label: "own CUDA", kind: "time", value: (row) => row.self_cuda_ns },
@@ -152,7 +252,12 @@ export function ranges(context: Context): HTMLElement | null {
       depth: (row) => row.depth,
       filter: (row) => [...row.parents, row.name],
       cut: context.cut("triage.ranges", "sums.ranges"),
-      ...withMoments(context, rows, (row) => `range:${row.name}`, (row) => row.name),
+      ...withMoments(
+        context,
+        rows,
+        (row) => `range:${row.name}`,
+        (row) => row.name,
+      ),
       empty: "The input names no ranges: record_function, NVTX or user annotations would name the phases of the run.",
     }),
   );
@@ -186,7 +291,15 @@ export function memory(context: Context, curves: HTMLElement): HTMLElement | nul
         ? none("Allocations were not recorded: profile_memory=True records them.")
         : [
             peaks.length === 0 ? null : h("p", {}, `largest total the device allocator reported: ${peaks.join(", ")}`),
-            table({ caption: "memory by operator", noun: ["operator", "operators"], rows, columns: filled(rows, columns), filter: (row) => [row.name], cut: context.cut("memory.memory"), empty: "No operator allocated memory." }),
+            table({
+              caption: "memory by operator",
+              noun: ["operator", "operators"],
+              rows,
+              columns: filled(rows, columns),
+              filter: (row) => [row.name],
+              cut: context.cut("memory.memory"),
+              empty: "No operator allocated memory.",
+            }),
           ],
   );
 }
