@@ -2,16 +2,14 @@
  * A table that can be sorted by each column, filtered and copied. Rows beyond the first few are made when asked for, so that a list
  * of thousands costs nothing until someone wants it.
  */
-import { type Child, h, put, setText, shorten, visible } from "./text";
-import { columnScale, count, decimal, inScale, mean, MISSING, percent, plural, type Unit } from "./units";
-
-export type Cell = string | number | null | undefined;
+import { type Cell, format, isNumber, type Kind, matcher, plain, sorted } from "./cells";
+import { type Child, h, put, setText, shorten } from "./text";
+import { columnScale, count, MISSING, plural, type Unit } from "./units";
 
 export interface Column<Row> {
   key: string;
   label: string;
-  /** `name`: text that is shortened and can be shown in full. `prose`: sentences. Units: one scale for the whole column. */
-  kind: "name" | "text" | "prose" | "count" | "mean" | "percent" | "decimal" | Unit;
+  kind: Kind;
   value: (row: Row) => Cell;
   /** What stands in the cell instead of the plain value. */
   show?: (row: Row) => Child;
@@ -51,61 +49,6 @@ export interface TableOptions<Row> {
 const MORE = 200;
 const LONG = 48;
 
-/** A value as its column shows it. */
-export function format(kind: Column<never>["kind"], value: Cell, largest: number): string {
-  if (value === null || value === undefined) return MISSING;
-  if (typeof value === "string") return value;
-  switch (kind) {
-    case "count":
-      return count(value);
-    case "mean":
-      return mean(value);
-    case "percent":
-      return percent(value);
-    case "decimal":
-      return decimal(value);
-    case "name":
-    case "text":
-    case "prose":
-      return String(value);
-    default:
-      return inScale(columnScale(kind, largest), value);
-  }
-}
-
-/** Rows in order of a column. What is missing comes last either way; equal rows keep their order. */
-export function sorted<Row>(rows: Row[], value: (row: Row) => Cell, descending: boolean): Row[] {
-  const sign = descending ? -1 : 1;
-  return rows
-    .map((row, i) => ({ row, i, value: value(row) ?? null }))
-    .sort((a, b) => {
-      if (a.value === null || b.value === null) return a.value === b.value ? a.i - b.i : a.value === null ? 1 : -1;
-      const order =
-        typeof a.value === "number" && typeof b.value === "number" ? a.value - b.value : compareText(String(a.value), String(b.value));
-      return order === 0 ? a.i - b.i : sign * order;
-    })
-    .map(({ row }) => row);
-}
-
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
-/** What a filter's text accepts: `/regex/` or `/regex/i`, or any text in either case. Null: the expression is not one. */
-export function matcher(text: string): ((name: string) => boolean) | null {
-  const parts = /^\/(.+)\/(i?)$/s.exec(text.trim());
-  if (parts !== null) {
-    try {
-      const expression = new RegExp(parts[1] as string, parts[2]);
-      return (name) => expression.test(name);
-    } catch {
-      return null;
-    }
-  }
-  const wanted = text.trim().toLowerCase();
-  return (name) => name.toLowerCase().includes(wanted);
-}
-
 /** A name that may be long: shortened, with a button that shows all of it, or the `whole` one that it is short for. */
 export function nameCell(shown: string, most = LONG, whole = shown): Child {
   const short = shorten(shown, most);
@@ -129,11 +72,6 @@ export function nameCell(shown: string, most = LONG, whole = shown): Child {
     "\u2026",
   );
   return [text, button];
-}
-
-/** Whether numbers of a column stand at its right end. */
-function isNumber(kind: Column<never>["kind"]): boolean {
-  return kind !== "name" && kind !== "text" && kind !== "prose";
 }
 
 /** A box that scrolls can be reached by keyboard; one that does not would only be one more stop on the way. */
@@ -398,12 +336,6 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
     update();
   });
   return whole;
-}
-
-/** A cell for the clipboard: one line, no tabs, and nothing that a spreadsheet would run. */
-export function plain(text: string): string {
-  const line = visible(text.replace(/[\t\r\n]+/g, " "));
-  return /^[=+@]|^-[^\d<]/.test(line) ? `'${line}` : line;
 }
 
 async function copyText(text: string, status: HTMLElement, done: string): Promise<void> {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import type { Roofline, Steps } from "../src/documents";
-import { byLine } from "../src/views/ncu";
+import { byLine } from "../src/views/ncu_kernel";
 import { figureText } from "../src/views/ncu_compare";
 import { points, shapes } from "../src/views/roofline";
-import { byRole } from "../src/views/steps";
+import { byRole } from "../src/views/step_rows";
 import { evidenceFigure } from "../src/views/suspects";
 import { parts } from "../src/views/summary";
 

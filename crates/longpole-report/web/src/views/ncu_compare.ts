@@ -6,7 +6,8 @@ import { type Column, table } from "../table";
 import { type Child, h } from "../text";
 import { bytes, clock, count, decimal, MISSING, percents, rate, time, words } from "../units";
 import { facts, trust } from "./header";
-import { bound, ncuSource } from "./ncu";
+import { ncuSource } from "./ncu";
+import { bound } from "./ncu_kernel";
 import { leftOut } from "./summary";
 import { filled } from "./tables";
 

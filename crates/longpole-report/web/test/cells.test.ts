@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { format, matcher, plain, sorted } from "../src/table";
+import { format, matcher, plain, sorted } from "../src/cells";
 
 describe("sorted", () => {
   const rows = [{ v: 2 }, { v: null }, { v: 10 }, { v: 2 }, { v: 1 }];
