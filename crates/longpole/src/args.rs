@@ -219,8 +219,8 @@ Examples:
     /// One HTML page to open or send: suspects, tables, steps, a timeline down to single kernels, or two traces compared
     #[command(
         after_help = "The page holds everything: it loads nothing and sends nothing, and opens without a server. A long recording is summed up where not every
-event fits; docs/report.md says what is kept. What is private is taken out as everywhere. FILE may be a report of Nsight Compute.
-Without -o the page is FILE's name with .report.html, in the current folder; - is standard output.
+event fits; docs/report.md says what is kept. What is private is taken out as everywhere. Without -o the page is INPUT's name with
+.report.html, in the current folder.
 
 Examples:
   longpole report trace.json.gz
@@ -235,6 +235,7 @@ Examples:
         if is_of_tables { arg.hide(true) } else { arg }
     }))]
     #[command(mut_arg("full_names", |arg| arg.help("Never shorten names in sentences; tables show whole names anyway")))]
+    #[command(mut_arg("input", |arg| arg.value_name("INPUT").help("A trace, a directory of rank files, a report of Nsight Compute, or - for standard input")))]
     Report(ReportArgs),
     /// Nsight Compute reports: why a kernel is slow, all launches, source lines, two reports compared
     #[command(

@@ -58,8 +58,11 @@ impl Lane {
         matches!(self.place, LanePlace::Thread(_))
     }
 
-    /// Positions of the events of each row, one after the other.
+    /// Positions of the events of each row, one after the other; nothing where all are on one row.
     pub(super) fn by_row(&self) -> Vec<Vec<u32>> {
+        if self.rows <= 1 {
+            return Vec::new();
+        }
         let mut counts = vec![0; self.rows as usize];
         self.row.iter().for_each(|&row| counts[usize::from(row)] += 1);
         let mut rows: Vec<Vec<u32>> = counts.into_iter().map(Vec::with_capacity).collect();
@@ -222,7 +225,7 @@ fn gaps_lane(sources: &OverviewSources<'_>, device: DeviceId) -> Option<Lane> {
     (!range.is_empty()).then(|| Lane {
         kind: LaneKind::Gaps,
         place: LanePlace::Device(device),
-        row: vec![0; range.len()],
+        row: Vec::new(),
         events: Events::Stretches(range),
         rows: 1,
     })
@@ -254,7 +257,7 @@ fn streams(index: &TraceIndex<'_>, scope: &Scope) -> Vec<Lane> {
                 kind: LaneKind::Stream,
                 place: LanePlace::Stream(LaneId::from_index(lane)),
                 events: Events::Activities(rows),
-                row,
+                row: if splitter.rows() > 1 { row } else { Vec::new() },
                 rows: splitter.rows(),
             }
         })

@@ -98,7 +98,11 @@ pub(super) fn icicle(index: &TraceIndex<'_>, scope: &Scope, options: &OverviewOp
         let around = match links.owner(activity) {
             Owner::Op(node) => path_of[node.index()],
             Owner::LaunchedOutside(call) => host.api_node(call).map_or(0, |node| path_of[node.index()]),
-            Owner::Unrecorded => tree.child(0, IcicleKind::NoLaunch, None),
+            Owner::Unrecorded => {
+                let around = tree.child(0, IcicleKind::NoLaunch, None);
+                tree.paths[around as usize].calls += u64::from(around != 0);
+                around
+            }
         };
         let path = tree.child(around, IcicleKind::Kernel, Some(trace.activities.name[row]));
         let own = &mut tree.paths[path as usize];
@@ -173,7 +177,7 @@ fn pruned(paths: &[Path], most: usize) -> Vec<IcicleNode> {
             name,
             host_ns: (!is_device).then_some(path.host),
             device_ns: path.device,
-            calls: if kind == IcicleKind::NoLaunch { 1 } else { path.calls },
+            calls: path.calls,
         });
         let (mut kept, gone): (Vec<u32>, Vec<u32>) = children[at as usize].iter().partition(|child| stays[**child as usize]);
         if !gone.is_empty() {

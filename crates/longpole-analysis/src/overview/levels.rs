@@ -136,12 +136,11 @@ fn made(view: &View<'_, '_>, lane: &Lane, resolutions: &[Ns], most: usize, scrat
         })
         .collect();
     let mut busy = Ns::ZERO;
-    for (row, events) in lane.by_row().into_iter().enumerate() {
-        let row = row as u8;
+    let mut add_row = |row: u8, events: &mut dyn Iterator<Item = usize>| {
         let mut covered_until = i64::MIN;
         for at in events {
-            let (start, end) = view.times(lane, at as usize);
-            let key = view.key(lane, at as usize);
+            let (start, end) = view.times(lane, at);
+            let key = view.key(lane, at);
             let (start, end) = (start.get(), end.get());
             let own = end.saturating_sub(start.max(covered_until)).max(0);
             covered_until = covered_until.max(end);
@@ -149,6 +148,12 @@ fn made(view: &View<'_, '_>, lane: &Lane, resolutions: &[Ns], most: usize, scrat
             makers.iter_mut().filter(|maker| !maker.is_over).for_each(|maker| maker.add(start, end, own, key, row));
         }
         makers.iter_mut().for_each(|maker| maker.close(row));
+    };
+    if lane.rows <= 1 {
+        add_row(0, &mut (0..lane.len()));
+    }
+    for (row, events) in lane.by_row().into_iter().enumerate() {
+        add_row(row as u8, &mut events.into_iter().map(|at| at as usize));
     }
     let levels = makers.into_iter().filter(|maker| !maker.is_over).map(|mut maker| {
         // Rows came one after the other.

@@ -94,7 +94,11 @@ fn timeline(index: &TraceIndex<'_>, scope: &Scope, sources: &OverviewSources<'_>
 /// First to last event of the scope, and all that the lanes hold.
 fn window(index: &TraceIndex<'_>, scope: &Scope, view: &gather::View<'_, '_>, lanes: &[gather::Lane]) -> Interval {
     let whole = index.trace().window.bounds().map(|(start, end)| Interval { start, end });
-    let mut window = if scope.is_whole() { whole } else { scope.intervals(index).extent() };
+    // The whole trace holds all there is.
+    if let Some(whole) = whole.filter(|_| scope.is_whole()) {
+        return whole;
+    }
+    let mut window = scope.intervals(index).extent();
     for lane in lanes {
         let mut events = (0..lane.len()).map(|at| view.times(lane, at));
         // Lanes are in order of start.

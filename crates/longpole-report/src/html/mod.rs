@@ -83,7 +83,9 @@ pub struct HtmlPage<'a> {
     pub overview: Option<HtmlOverview<'a>>,
     /// The first page as plain text, for a reader without scripts.
     pub text: &'a str,
-    /// Bytes of names and other texts of the timeline; longer ones are cut when there are more.
+    /// What the documents were cut to: names of moments are cut alike, so that they are found.
+    pub limits: HtmlLimits,
+    /// Bytes of names in the timeline; each is cut to its share of them.
     pub names_bytes: usize,
 }
 
@@ -93,9 +95,9 @@ impl HtmlPage<'_> {
     /// # Errors
     /// When memory to pack it in runs out, in the words of the packer.
     pub fn write(self) -> io::Result<(Vec<u8>, HtmlCuts)> {
-        let Self { kind, title, made_by, documents, before, mut cuts, overview, text, names_bytes } = self;
+        let Self { kind, title, made_by, documents, before, mut cuts, overview, text, limits, names_bytes } = self;
         let mut blob = Blob::default();
-        let parts = overview.map(|overview| timeline::parts(&overview, names_bytes, &mut blob, &mut cuts)).unwrap_or_default();
+        let parts = overview.map(|overview| timeline::parts(&overview, &limits, names_bytes, &mut blob, &mut cuts)).unwrap_or_default();
         let documents: DocumentsOut = documents.into_iter().collect();
         let before: Option<DocumentsOut> = before.map(|documents| documents.into_iter().collect());
         let report = ReportOut {

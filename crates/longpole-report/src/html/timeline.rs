@@ -10,7 +10,7 @@ use longpole_trace::{DetailId, Ns, StrId};
 use super::blob::Blob;
 use super::data::{ColumnsOut, CurveOut, IcicleOut, LaneOut, LevelOut, MomentOut, TimelineOut};
 use super::places::{Places, curve, detail, lane_kind};
-use super::{HtmlCuts, HtmlOverview};
+use super::{HtmlCuts, HtmlLimits, HtmlOverview};
 
 /// What of a page shows time.
 #[derive(Default)]
@@ -23,11 +23,13 @@ pub(super) struct Parts {
 
 /// Names longer than this are cut in any case.
 const LONGEST_NAME: usize = 1_000;
+/// Names of threads and devices above lanes.
+const LONGEST_TITLE: usize = 200;
 /// However many names there are, each keeps so many bytes.
 const SHORTEST_NAME: usize = 24;
 
 /// Turns an overview into what the page reads.
-pub(super) fn parts(of: &HtmlOverview<'_>, names_bytes: usize, blob: &mut Blob, cuts: &mut HtmlCuts) -> Parts {
+pub(super) fn parts(of: &HtmlOverview<'_>, limits: &HtmlLimits, names_bytes: usize, blob: &mut Blob, cuts: &mut HtmlCuts) -> Parts {
     let overview = of.overview;
     let mut maker = Maker { of, names: Names::default(), details: Details::new(), blob };
     let places = Places::new(of.trace);
@@ -79,7 +81,7 @@ pub(super) fn parts(of: &HtmlOverview<'_>, names_bytes: usize, blob: &mut Blob, 
         events_total: total,
         events_kept: kept,
     });
-    Parts { timeline, icicle, curves, moments: moments(of, overview) }
+    Parts { timeline, icicle, curves, moments: moments(of, overview, limits.chars) }
 }
 
 /// A time counted from the first event.
@@ -141,9 +143,11 @@ impl Maker<'_, '_> {
         let of = self.of;
         let is_device_work = lane.kind == LaneKind::Stream;
         let window = |window: &longpole_trace::Interval| (since(of, window.start), since(of, window.end));
+        let mut group = places.group(lane.place);
+        cut(&mut group, LONGEST_TITLE);
         LaneOut {
             kind: lane_kind(lane.kind),
-            group: places.group(lane.place),
+            group,
             title: places.title(lane.kind, lane.place),
             rows: lane.rows,
             first: lane.first,
@@ -269,26 +273,30 @@ fn icicle(of: &HtmlOverview<'_>, overview: &Overview) -> Option<IcicleOut> {
     })
 }
 
-fn moments(of: &HtmlOverview<'_>, overview: &Overview) -> Vec<MomentOut> {
-    let name = |id: StrId| of.trace.strings.get(id);
+fn moments(of: &HtmlOverview<'_>, overview: &Overview, chars: usize) -> Vec<MomentOut> {
+    // As documents cut them, so that both are the same text.
+    let shown = |text: &str| match text.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    };
+    let name = |id: StrId| shown(of.trace.strings.get(id));
     let subject = |subject: &MomentSubject| match subject {
         MomentSubject::Smell(at) => {
-            of.triage.smells.get(*at as usize).map(|smell| format!("smell:{}:{}", smell.code, smell.subject))
+            of.triage.smells.get(*at as usize).map(|smell| format!("smell:{}:{}", smell.code, shown(&smell.subject)))
         }
         MomentSubject::Cause(cause) => Some(format!("cause:{}", cause.code())),
         MomentSubject::Step(group, number) => {
-            of.steps.groups.get(*group as usize).map(|group| format!("step:{}:{number}", group.name))
+            of.steps.groups.get(*group as usize).map(|group| format!("step:{}:{number}", shown(&group.name)))
         }
         MomentSubject::Kernel(id) => Some(format!("kernel:{}", name(*id))),
         MomentSubject::Op(id) => Some(format!("op:{}", name(*id))),
-        MomentSubject::Range(name) => Some(format!("range:{name}")),
+        MomentSubject::Range(name) => Some(format!("range:{}", shown(name))),
     };
     overview
         .moments
         .iter()
         .filter_map(|moment| {
-            let mut of_what = subject(&moment.subject)?;
-            cut(&mut of_what, LONGEST_NAME * 2);
+            let of_what = subject(&moment.subject)?;
             let (start_ns, end_ns) = (since(of, moment.start), since(of, moment.end));
             Some(MomentOut { of: of_what, label: moment.label, start_ns, end_ns, lane: moment.lane, event: moment.event })
         })

@@ -1,6 +1,6 @@
 /**
  * What a page is given: the report as Rust writes it (`crates/longpole-report/src/html`). Times are integer nanoseconds since the
- * trace's base, sizes integer bytes, shares 0..1; `null` is "not recorded", never zero.
+ * trace's first event, as the documents and `--time` count them, sizes integer bytes, shares 0..1; `null` is "not recorded", never zero.
  *
  * The page holds two texts, each base64 of a zlib stream: `<script type="text/plain" id="longpole-report">` is the JSON of
  * {@link Report}, and `id="longpole-events"` the bytes that every {@link Stream} points into. Names arrive as they were recorded
@@ -103,7 +103,10 @@ export interface EventColumns {
   detail: Stream | null;
 }
 
-/** Neighbouring events nearer than `resolution_ns`, put together to blocks, row by row. Sorted by start. */
+/**
+ * Neighbouring events of a row put together as long as they lie within `resolution_ns` from first start to last end: a block of several
+ * events is no longer than that, and one event alone may be. Sorted by start, then row. There are two blocks a row for each `resolution_ns` at most.
+ */
 export interface Level {
   resolution_ns: number;
   n: number;
@@ -144,7 +147,7 @@ export interface Curve {
 
 /** Where to look for something that the report names. */
 export interface Moment {
-  /** `smell:CODE:SUBJECT`, `cause:CODE`, `step:GROUP:NUMBER`, `kernel:NAME`, `range:NAME`. */
+  /** `smell:CODE:SUBJECT`, `cause:CODE`, `step:GROUP:NUMBER`, `kernel:NAME`, `op:NAME`, `range:NAME`. */
   of: string;
   /** E.g. `its longest kernel`, `the largest gap of this cause`. */
   label: string;

@@ -97,6 +97,12 @@ export function operators(context: Context): HTMLElement | null {
       columns: filled(rows, columns),
       filter: (row) => [row.name, row.shapes],
       cut: context.cut("triage.ops"),
+      ...withMoments(
+        context,
+        rows,
+        (row) => `op:${row.name}`,
+        (row) => row.name,
+      ),
       empty: "No operator, call or device work was recorded.",
     }),
   );

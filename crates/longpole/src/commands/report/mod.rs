@@ -31,7 +31,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     refuse_table_flags(common, "report writes a page")?;
     let before = args.before.as_deref();
     if common.input == "-" && before.is_some_and(|before| before == "-") {
-        return Err(Failure::Usage("standard input holds one trace: only one of FILE and BEFORE can be `-`".to_owned()));
+        return Err(Failure::Usage("standard input holds one trace: only one of INPUT and BEFORE can be `-`".to_owned()));
     }
     let output = args.output.clone().unwrap_or_else(|| named_after(&common.input));
     if output == "-" && io::stdout().is_terminal() {

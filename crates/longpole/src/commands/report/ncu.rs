@@ -56,6 +56,7 @@ pub(super) fn run(out: &Out<'_>) -> Result<(), Failure> {
                 cuts,
                 overview: None,
                 text: &text,
+                limits: room.limits,
                 names_bytes: room.names_bytes,
             };
             Ok(of_room.write()?)

@@ -59,6 +59,7 @@ pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failur
             cuts,
             overview: None,
             text: &text,
+            limits: room.limits,
             names_bytes,
         };
         Ok(page.write()?)

@@ -104,6 +104,7 @@ pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failur
             cuts,
             overview: Some(HtmlOverview { overview: &overview, trace, steps: &results.steps, triage: &results.triage }),
             text: &text,
+            limits: room.limits,
             names_bytes: room.names_bytes,
         };
         Ok(page.write()?)
