@@ -56,6 +56,19 @@ export class Context {
       );
   }
 
+  /** Buttons for every moment whose name starts so, e.g. the steps of a group. */
+  buttonsOfAll(prefix: string, label: (rest: string, moment: Moment) => string): Child {
+    if (this.report.timeline === null) return null;
+    const found = this.report.moments.filter((moment) => moment.of.startsWith(prefix)).slice(0, 6);
+    return found.map((moment) =>
+      h(
+        "button",
+        { type: "button", class: "show", title: moment.label, click: () => this.show(moment) },
+        label(moment.of.slice(prefix.length), moment),
+      ),
+    );
+  }
+
   /** One small button for a row of a table. */
   rowButton(of: string, what: string): Child {
     const moment = this.momentsOf(of)[0];

@@ -122,7 +122,11 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
   const status = h("p", { class: "table-status", role: "status" });
   const more = h("div", { class: "table-more" });
 
-  const cells = (row: Row): Child =>
+  /** Buttons of a row stand behind its name, where they hide nothing and are in sight however far the rest is scrolled. */
+  const withAction = (list: HTMLElement[], action: () => HTMLElement): HTMLElement[] =>
+    options.action === undefined ? list : [...list.slice(0, 1), action(), ...list.slice(1)];
+
+  const cells = (row: Row): HTMLElement[] =>
     columns.map((column, i) => {
       const value = column.value(row);
       const text =
@@ -144,8 +148,7 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
     h(
       "tr",
       { class: options.rowClass?.(row) },
-      cells(row),
-      options.action === undefined ? null : h("td", { class: "action" }, options.action(row)),
+      withAction(cells(row), () => h("td", { class: "action" }, options.action?.(row))),
     );
 
   const heaviest =
@@ -251,13 +254,15 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
         h(
           "tr",
           {},
-          columns.map((column, i) => {
-            const text = column.total === undefined ? "" : format(column.kind, column.total, largest.get(column.key) ?? 0);
-            return i === 0
-              ? h("th", { scope: "row" }, `total of ${plural(rows.length, noun[0], noun[1])}`)
-              : h("td", { class: "number" }, text);
-          }),
-          options.action === undefined ? null : h("td"),
+          withAction(
+            columns.map((column, i) => {
+              const text = column.total === undefined ? "" : format(column.kind, column.total, largest.get(column.key) ?? 0);
+              return i === 0
+                ? h("th", { scope: "row" }, `total of ${plural(rows.length, noun[0], noun[1])}`)
+                : h("td", { class: "number" }, text);
+            }),
+            () => h("td"),
+          ),
         ),
       )
     : null;
@@ -314,7 +319,11 @@ export function table<Row>(options: TableOptions<Row>): HTMLElement {
       h(
         "thead",
         {},
-        h("tr", {}, heads, options.action === undefined ? null : h("th", { scope: "col" }, h("span", { class: "hidden" }, "go to"))),
+        h(
+          "tr",
+          {},
+          withAction(heads, () => h("th", { scope: "col" }, h("span", { class: "hidden" }, "go to"))),
+        ),
       ),
       body,
       totals,

@@ -248,6 +248,11 @@ function groupView(context: Context, group: Group, open: boolean): HTMLElement {
     ],
     open,
     h("div", { class: "group" }, figures(groupFigures(group)), idleStack(group)),
+    h(
+      "p",
+      { class: "buttons" },
+      context.buttonsOfAll(`step:${group.name}:`, (number, moment) => `show step ${number}: ${moment.label}`),
+    ),
     group.notes.length === 0
       ? null
       : h(
