@@ -1,30 +1,32 @@
 //! `longpole slice`
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use flate2::write::GzEncoder;
 use longpole_report::{ChromeError, ChromeOrigin, ChromeSummary, ChromeTrace, Grade, bytes, count};
 
-use crate::args::{Common, Format, SliceArgs};
+use crate::args::{Common, SliceArgs};
 use crate::exit::Failure;
 use crate::session::Session;
-use crate::unfinished::Unfinished;
+use crate::target::{Target, refuse_table_flags};
 
 pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let common = &args.common;
     check_flags(common)?;
     // Before minutes of reading.
-    let target = Target::find(&args.output, &common.input)?;
+    let target = Target::find(&args.output, &[&common.input])?;
     let mut session = Session::open_with_arguments(common)?;
     session.needs_timeline("slice")?;
     let (source, part) = (session.source_path().to_owned(), session.header().part());
     let trace = ChromeTrace::new(&session.index, &session.scope).map_err(refusal)?;
     let writer = concat!("longpole ", env!("CARGO_PKG_VERSION"));
     let lost = session.lost();
-    let written = target.write(Compression::of(&args.output), &trace, ChromeOrigin { writer, source: &source, part: &part, lost: &lost });
+    let origin = ChromeOrigin { writer, source: &source, part: &part, lost: &lost };
+    // What goes down a pipe by the name of - is plain.
+    let compression = if matches!(target, Target::Stdout) { Compression::None } else { Compression::of(&args.output) };
+    let written = target.write("slice", |out| compressed(out, compression, &trace, origin));
     let (summary, size) = written.map_err(|error| Failure::Output(named(&error, &session, &args.output)))?;
     session.analysed();
     session.note_to_stderr(&said(&summary, size, &session, args, &part));
@@ -37,17 +39,11 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
 
 /// Flags of tables have nothing to work on.
 fn check_flags(common: &Common) -> Result<(), Failure> {
-    let given = [
-        ("--sort", common.sort.is_some()),
-        ("--limit", common.limit.is_some()),
-        ("--filter", common.filter.is_some()),
-        ("--full-names", common.full_names),
-        ("--json, --markdown and --csv", common.format.format() != Format::Text),
-    ];
-    match given.iter().find(|(_, is_given)| *is_given) {
-        None => Ok(()),
-        Some((flag, _)) => Err(Failure::Usage(format!("slice writes a trace, not a table: {flag} has no place here"))),
+    refuse_table_flags(common, "slice writes a trace")?;
+    if common.full_names {
+        return Err(Failure::Usage("slice writes a trace, not a table: --full-names has no place here".to_owned()));
     }
+    Ok(())
 }
 
 fn refusal(error: ChromeError) -> Failure {
@@ -106,105 +102,6 @@ impl Compression {
             Self::None
         }
     }
-}
-
-/// Where the trace goes.
-#[derive(Debug)]
-enum Target {
-    Stdout,
-    /// A file that is made, or replaced as a whole, once everything is written.
-    File(PathBuf),
-    /// A pipe or a device.
-    Stream(PathBuf),
-}
-
-impl Target {
-    fn find(output: &OsStr, input: &OsStr) -> Result<Self, Failure> {
-        if output == "-" {
-            return Ok(Self::Stdout);
-        }
-        if output.is_empty() {
-            return Err(Failure::Usage("--output is empty; name the file to write, or - for standard output".to_owned()));
-        }
-        let path = PathBuf::from(output);
-        let shown = path.display();
-        // What a link leads to is replaced, not the link.
-        let Ok(real) = path.canonicalize() else {
-            let parent = folder(&path);
-            return if path.file_name().is_none() || !parent.is_dir() {
-                Err(Failure::Usage(format!("cannot write `{shown}`: there is no folder `{}`", parent.display())))
-            } else {
-                Ok(Self::File(path))
-            };
-        };
-        if real.is_dir() {
-            return Err(Failure::Usage(format!("`{shown}` is a folder; name the file to write")));
-        }
-        if !real.is_file() {
-            return Ok(Self::Stream(path));
-        }
-        let is_input = if input == "-" {
-            is_standard_input(&real)
-        } else {
-            Path::new(input).canonicalize().is_ok_and(|input| input == real || real.parent() == Some(&input))
-        };
-        if is_input {
-            return Err(Failure::Usage(format!("`{shown}` is the input, which is not overwritten; choose another name")));
-        }
-        Ok(Self::File(real))
-    }
-
-    /// Writes everything; the size of the file, if it is one.
-    fn write(
-        &self,
-        compression: Compression,
-        trace: &ChromeTrace<'_, '_>,
-        origin: ChromeOrigin<'_>,
-    ) -> io::Result<(ChromeSummary, Option<u64>)> {
-        match self {
-            Self::Stdout => Ok((compressed(io::stdout().lock(), Compression::None, trace, origin)?, None)),
-            Self::Stream(path) => Ok((compressed(fs::OpenOptions::new().write(true).open(path)?, compression, trace, origin)?, None)),
-            Self::File(path) => {
-                // Under another name until it is whole, so that a run that ends early leaves no half trace behind: it goes with an error and
-                // with a signal that can be caught. A run that is killed outright, or a loss of power, leaves the hidden file.
-                let mut builder = tempfile::Builder::new();
-                builder.prefix(".longpole-slice-").suffix(".part");
-                // Those of the file that is replaced, or what any new file has, less what the user's mask takes.
-                let known = fs::metadata(path).ok().map(|metadata| metadata.permissions());
-                #[cfg(unix)]
-                let known = known.or_else(|| Some(std::os::unix::fs::PermissionsExt::from_mode(0o666)));
-                if let Some(permissions) = known {
-                    builder.permissions(permissions);
-                }
-                let mut file = builder.tempfile_in(folder(path))?;
-                let _unfinished = Unfinished::guard(file.path());
-                let summary = compressed(&mut file, compression, trace, origin)?;
-                let size = file.as_file().metadata()?.len();
-                file.persist(path)?;
-                Ok((summary, Some(size)))
-            }
-        }
-    }
-}
-
-/// Whether a file is what standard input comes from (`- < FILE`).
-#[cfg(unix)]
-fn is_standard_input(path: &Path) -> bool {
-    use std::os::fd::AsFd as _;
-    use std::os::unix::fs::MetadataExt as _;
-    let identity = |metadata: io::Result<fs::Metadata>| metadata.ok().map(|metadata| (metadata.dev(), metadata.ino()));
-    let input = io::stdin().as_fd().try_clone_to_owned().and_then(|descriptor| fs::File::from(descriptor).metadata());
-    identity(input).is_some_and(|input| identity(fs::metadata(path)) == Some(input))
-}
-
-#[cfg(not(unix))]
-fn is_standard_input(_: &Path) -> bool {
-    false
-}
-
-/// The folder of a file.
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."))
 }
 
 fn compressed(
