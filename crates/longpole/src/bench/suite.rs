@@ -116,6 +116,8 @@ impl Suite {
         let status = running.status();
         let words = last_words(&running.last_words());
         match list {
+            // A reader that has had enough closes the pipe, which the suite then complains of.
+            Some(Err(error @ ReadError::LongList)) => Err(Failure::Input(format!("`{name} list --json`: {error}"))),
             Some(Ok(list)) if status.is_some_and(|status| status.success()) => Ok(list),
             Some(Err(error)) if status.is_some_and(|status| status.success()) => {
                 Err(Failure::Input(format!("`{name} list --json`: {error}{words}")))
