@@ -337,7 +337,9 @@ mod tests {
         assert!(fault(&|list| list.schema = "other/1".to_owned()).contains("its schema is `other/1`"));
         assert!(fault(&|list| list.benchmarks.push(list.benchmarks[0].clone())).contains("m/ops/copy/decode/float4 is in it twice"));
         assert!(fault(&|list| list.benchmarks[0].unit_runs = 0).contains("unit_runs"));
-        assert!(fault(&|list| list.benchmarks[0].bytes = Some(u64::MAX)).contains("float4 has 18446744073709551615 bytes, more than any run"));
+        assert!(
+            fault(&|list| list.benchmarks[0].bytes = Some(u64::MAX)).contains("float4 has 18446744073709551615 bytes, more than any run")
+        );
         assert!(fault(&|list| list.benchmarks[0].flops = Some(1 << 63)).contains("float4 has 9223372036854775808 operations, more than"));
         let said = fault(&|list| list.benchmarks[0].op = "\u{1b}[31mred".to_owned());
         assert!(said.contains("the op of m/ops/copy/decode/float4 is said to be `\u{1b}[31mred`, by its key it is `copy`"), "{said}");
@@ -407,7 +409,7 @@ mod tests {
         let sorted = r#" {"correct": true, "event" : "end", "relative_error": Infinity}"#;
         let cut = r#"{"event":"sample","key":"m/op"#;
         let read = lines(&format!("hello\n{end}\n{sorted}\n{{\"event\":\"\u{1}\"}}\n{{see \"event\" below\n{cut}"));
-        assert_eq!(read[1], "error line 2, column 57: an event that is no JSON: expected value");
+        assert_eq!(read[1], "error line 2, column 58: an event that is no JSON: expected value");
         assert!(read[2].starts_with("error line 3, column ") && read[3].starts_with("error line 4, column "), "{read:?}");
         assert_eq!(read[4], "text {see \"event\" below");
         assert!(read[5].starts_with("error line 6, column 29: an event that is no JSON: EOF while parsing a string"), "{read:?}");

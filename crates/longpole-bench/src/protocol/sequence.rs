@@ -219,7 +219,10 @@ mod tests {
             other => other,
         };
         assert_eq!(verdict(&[device(), sized(Some(MAX_AMOUNT), Some(MAX_AMOUNT))]), "");
-        assert_eq!(verdict(&[device(), sized(Some(1), Some(u64::MAX))]), "a starts with 18446744073709551615 operations, more than any run does");
+        assert_eq!(
+            verdict(&[device(), sized(Some(1), Some(u64::MAX))]),
+            "a starts with 18446744073709551615 operations, more than any run does"
+        );
     }
 
     #[test]

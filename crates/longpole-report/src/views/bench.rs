@@ -248,9 +248,7 @@ fn why(row: &BenchCompared, doubt: &str) -> &'static str {
         "not_a_time" => "a time of zero",
         "measured_differently" => "the two were measured in different ways",
         // The samples agree; what they do not show is how much of it comes from being two processes.
-        _ if row.within_processes => {
-            "two processes of the same build may differ by as much; processes that take turns would tell"
-        }
+        _ if row.within_processes => "two processes of the same build may differ by as much; processes that take turns would tell",
         _ => "too noisy for the number of samples",
     }
 }

@@ -400,7 +400,10 @@ mod tests {
         assert_eq!((comparison.failed.as_slice(), comparison.rows[0].rounds), ([key.as_str().to_owned()].as_slice(), 0));
         assert!(comparison.rows[0].notes.contains(&"its result is wrong after".to_owned()));
         let comparison = Sides::new(&after, &before).with_rounds(&to, &from).compare(&RunRules::BENCHMARK);
-        assert!(comparison.failed.is_empty() && comparison.rows[0].notes[0].starts_with("failed before when"), "only the second build counts");
+        assert!(
+            comparison.failed.is_empty() && comparison.rows[0].notes[0].starts_with("failed before when"),
+            "only the second build counts"
+        );
     }
 
     #[test]

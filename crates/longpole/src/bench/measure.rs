@@ -189,7 +189,8 @@ impl Measuring<'_> {
         let mut left = keys.to_vec();
         while !left.is_empty() {
             let batch: BTreeSet<Key> = left.iter().take(fitting(&left)).cloned().collect();
-            let ended = self.process(record, &left[..batch.len()], number).and_then(|outcome| self.after(record, &outcome, &mut left, &batch));
+            let ended =
+                self.process(record, &left[..batch.len()], number).and_then(|outcome| self.after(record, &outcome, &mut left, &batch));
             if let Err(failure) = ended {
                 if record.is_empty() {
                     return Err(failure);

@@ -222,7 +222,11 @@ impl Record {
         if found.is_some() && found != self.stamp {
             // What another run measured is not ours to replace.
             let other = store::beside(&path).map_err(|error| store::unwritable(&path, &error))?;
-            self.news.push(format!("another program has written `{}` meanwhile; these results go to `{}`", path.display(), other.display()));
+            self.news.push(format!(
+                "another program has written `{}` meanwhile; these results go to `{}`",
+                path.display(),
+                other.display()
+            ));
             self.path = Some(other);
         }
         let path = self.path.as_deref().unwrap_or(&path);

@@ -96,7 +96,8 @@ impl Stamp {
 
 /// A free name beside a path.
 pub(crate) fn beside(path: &Path) -> io::Result<PathBuf> {
-    let part = |part: Option<&std::ffi::OsStr>, otherwise: &str| part.map_or(otherwise.to_owned(), |part| part.to_string_lossy().into_owned());
+    let part =
+        |part: Option<&std::ffi::OsStr>, otherwise: &str| part.map_or(otherwise.to_owned(), |part| part.to_string_lossy().into_owned());
     reserve(folder_of(path), &part(path.file_stem(), "results"), &part(path.extension(), "json"))
 }
 

@@ -41,6 +41,11 @@ fn turning(place: &Place, name: &str, then: &str) -> String {
     place.script(name, &text)
 }
 
+/// A page without its line ends, which fall where a path is long.
+fn flat(page: &str) -> String {
+    page.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Why a benchmark failed, as the document says.
 fn reasons(document: &Value) -> Vec<String> {
     let rows = document["results"].as_array().expect("a list").iter();
@@ -106,22 +111,28 @@ fn a_benchmark_that_fails_when_it_is_measured_again_is_said_and_fails_the_gate()
 fn a_suite_that_breaks_down_later_costs_nothing_of_what_was_measured() {
     let place = Place::new();
     let other = format!("EXAMPLE_DEVICE='Another GPU' exec {} \"$@\"", suite());
-    for (name, then, said) in [("exits.sh", "echo boom >&2; exit 5", "ended with status 5; its last words: boom"), ("moves.sh", &other, "now measures on")] {
+    for (name, then, said) in
+        [("exits.sh", "echo boom >&2; exit 5", "ended with status 5; its last words: boom"), ("moves.sh", &other, "now measures on")]
+    {
         let after = turning(&place, name, then);
         let args = |gate: &'static str| {
-            [&["bench", "compare", "--suite-before", SUITE, "--suite-after", &after, "-k", WARP, "-k", COPY, "--no-save", "-q"][..], &[gate]].concat()
+            [
+                &["bench", "compare", "--suite-before", SUITE, "--suite-after", &after, "-k", WARP, "-k", COPY, "--no-save", "-q"][..],
+                &[gate],
+            ]
+            .concat()
         };
         if name == "moves.sh" {
             // Only a process after the first can be on another device than the first.
             let before = place.measured("before.json", &[WARP], &[]);
             let run = run(&["bench", "run", WARP, "--suite", &after, "--compare", &before, "--no-save", "-q", "--gate"]);
             assert_eq!(run.code, Some(1), "{}", run.stderr);
-            assert!(run.stdout.contains("Compared · ") && run.stdout.contains(said), "{}", run.stdout);
+            assert!(run.stdout.contains("Compared · ") && flat(&run.stdout).contains(said), "{}", run.stdout);
             continue;
         }
         let page = run(&args("--gate"));
         assert_eq!(page.code, Some(1), "{}", page.stderr);
-        assert!(page.stdout.contains("Compared · ") && page.stdout.contains(said) && page.stdout.contains(COPY), "{}", page.stdout);
+        assert!(page.stdout.contains("Compared · ") && flat(&page.stdout).contains(said) && page.stdout.contains(COPY), "{}", page.stdout);
         assert!(page.stderr.contains(&format!("failed or wrong: {WARP}")), "{}", page.stderr);
         fs::remove_file(place.path(&format!("{name}.seen"))).expect("it ran");
         assert_eq!(run(&args("--markdown")).code, Some(0));
@@ -150,7 +161,11 @@ fn a_place_that_cannot_be_written_to_is_said_and_costs_no_table() {
     let going = running(
         &place,
         "going.sh",
-        &format!("{} run {COPY}\n/bin/rm -rf {results}\n: > {results}\n{} run {WARP} | {{ read -r device; while read -r line; do echo \"$line\"; done; }}", suite(), suite()),
+        &format!(
+            "{} run {COPY}\n/bin/rm -rf {results}\n: > {results}\n{} run {WARP} | {{ read -r device; while read -r line; do echo \"$line\"; done; }}",
+            suite(),
+            suite()
+        ),
     );
     let page = run(&["bench", "run", COPY, WARP, "--suite", &going, "--results", &results]);
     assert_eq!(page.code, Some(2), "{}", page.stderr);
@@ -174,12 +189,30 @@ fn a_limit_on_files_leaves_no_scratch_files() {
 #[test]
 fn what_is_measured_again_is_measured_as_it_was_asked_for() {
     let place = Place::new();
-    let (before, after) = (place.measured("before.json", &[WARP], &[]), place.measured("after.json", &[WARP], &[("EXAMPLE_SCALE", &format!("{WARP}=1018"))]));
+    let (before, after) =
+        (place.measured("before.json", &[WARP], &[]), place.measured("after.json", &[WARP], &[("EXAMPLE_SCALE", &format!("{WARP}=1018"))]));
     let said = place.path("said");
     let logging = running(&place, "logging.sh", &format!("echo \"$@\" >> {said}\nexec {} \"$@\"", suite()));
     let args = [
-        "bench", "compare", &before, &after, "--suite-before", SUITE, "--suite-after", &logging, "--no-save", "-q", "--json", "--samples", "21",
-        "--max-seconds", "2", "--relative-error", "0.01", "--rounds", "1",
+        "bench",
+        "compare",
+        &before,
+        &after,
+        "--suite-before",
+        SUITE,
+        "--suite-after",
+        &logging,
+        "--no-save",
+        "-q",
+        "--json",
+        "--samples",
+        "21",
+        "--max-seconds",
+        "2",
+        "--relative-error",
+        "0.01",
+        "--rounds",
+        "1",
     ];
     validate(&print(&args));
     let said = fs::read_to_string(said).expect("it ran");
@@ -198,7 +231,12 @@ fn what_a_suite_does_wrong_is_what_is_said() {
     let nan = "an event that is no JSON: expected value";
     for (name, text, failed, said) in [
         ("python.sh", python.as_str(), 1, nan),
-        ("nameless.sh", &nameless, 2, "without measuring it (it broke the protocol: example/ops/gemv/decode/warp_row starts before the device is named)"),
+        (
+            "nameless.sh",
+            &nameless,
+            2,
+            "without measuring it (it broke the protocol: example/ops/gemv/decode/warp_row starts before the device is named)",
+        ),
         ("cut.sh", &cut, 1, "the suite ended in the middle of the benchmark"),
         ("seven.sh", &format!("{cut}\nexit 7"), 1, "the suite ended with status 7 in the middle of the benchmark"),
         ("endless.sh", &endless, 1, "sample 0 of example/ops/copy/decode/float4 takes 9223372036854775807 ps, more than a day"),
@@ -216,7 +254,8 @@ fn what_a_suite_does_wrong_is_what_is_said() {
     assert_eq!(document["results"][0]["samples"].as_u64(), Some(6));
     assert!(document["results"][0]["notes"][0].as_str().is_some_and(|note| note.contains("a second time in one process")), "{document}");
     // Where everything failed, nothing is blamed on the list.
-    let nothing = running(&place, "nothing.sh", &format!("{DEVICE}\necho '{{\"event\":\"error\",\"key\":\"{WARP}\",\"message\":\"no\"}}'\nexit 1"));
+    let nothing =
+        running(&place, "nothing.sh", &format!("{DEVICE}\necho '{{\"event\":\"error\",\"key\":\"{WARP}\",\"message\":\"no\"}}'\nexit 1"));
     let page = run(&["bench", "run", WARP, "--suite", &nothing, "-q", "--no-save"]).stdout;
     assert!(page.contains("FAILED") && !page.contains("does not say"), "{page}");
 }
@@ -228,11 +267,18 @@ fn lists_are_read_as_the_page_says() {
     let talkative = place.script("talkative.sh", &format!("echo hello\n{suite} \"$@\"\necho bye"));
     assert_eq!(validate(&print(&["bench", "list", "--suite", &talkative, "--json"]))["total"].as_u64(), Some(6));
     let one = |more: &str| {
-        format!(r#"echo '{{"schema":"longpole.suite.list/1","suite":{{"name":"s"}},"benchmarks":[{{"key":"{WARP}","model":"example",{more}}}]}}'"#)
+        format!(
+            r#"echo '{{"schema":"longpole.suite.list/1","suite":{{"name":"s"}},"benchmarks":[{{"key":"{WARP}","model":"example",{more}}}]}}'"#
+        )
     };
-    let long = "while :; do echo '                                                                                                        '; done";
+    let long =
+        "while :; do echo '                                                                                                        '; done";
     for (name, text, said) in [
-        ("op.sh", one(r#""op":"other""#).as_str(), "the op of example/ops/gemv/decode/warp_row is said to be `other`, by its key it is `gemv`"),
+        (
+            "op.sh",
+            one(r#""op":"other""#).as_str(),
+            "the op of example/ops/gemv/decode/warp_row is said to be `other`, by its key it is `gemv`",
+        ),
         ("bytes.sh", &one(r#""op":"gemv","bytes":18446744073709551615"#), "has 18446744073709551615 bytes, more than any run moves"),
         ("flops.sh", &one(r#""op":"gemv","flops":18446744073709551615"#), "has 18446744073709551615 operations, more than any run does"),
         ("long.sh", long, "the list of benchmarks is longer than 67108864 bytes"),
@@ -279,10 +325,11 @@ fn peaks_that_are_none_are_said() {
     let huge = peaks("huge.sh", "1e308");
     assert!(huge.code == Some(1) && huge.stderr.contains("1e308 a second is no peak of any device"), "{}", huge.stderr);
     let fine = peaks("fine.sh", "4e12");
-    let values: Vec<f64> = validate(&fine.stdout)["peaks"].as_array().expect("a list").iter().filter_map(|peak| peak["value_per_s"].as_f64()).collect();
+    let values: Vec<f64> =
+        validate(&fine.stdout)["peaks"].as_array().expect("a list").iter().filter_map(|peak| peak["value_per_s"].as_f64()).collect();
     assert_eq!((fine.code, values), (Some(0), vec![4e12, 8e14]), "the best of each: {}", fine.stderr);
     let page = with(&["bench", "peaks", "--suite", SUITE, "-q", "-o", &place.path("p.json")], &[]).stdout;
-    assert!(page.contains("bench run --peaks ") && !page.contains("by itself"), "{page}");
+    assert!(flat(&page).contains("bench run --peaks ") && !page.contains("by itself"), "{page}");
     let unwritable = run(&["bench", "peaks", "--suite", SUITE, "-o", &place.path("p.json/x.json")]);
     assert!(unwritable.code == Some(2) && unwritable.stdout.is_empty(), "{}", unwritable.stderr);
 }

@@ -122,7 +122,9 @@ fn with_now(args: &BenchCompareArgs, before: &Path) -> Result<(), Failure> {
     let known: BTreeSet<&Key> =
         before.results.iter().map(|result| &result.key).chain(before.failed.iter().map(|failed| &failed.key)).collect();
     let chosen = choose::keys(&all, &args.keys, args.model.as_deref()).unwrap_or_default();
-    comparison.unpaired.extend(chosen.iter().filter(|key| !known.contains(key)).map(|key| missing(key, false, "not in the results from before")));
+    comparison
+        .unpaired
+        .extend(chosen.iter().filter(|key| !known.contains(key)).map(|key| missing(key, false, "not in the results from before")));
     unsaved.extend(record.unsaved().map(str::to_owned));
     finish(args, comparison, (Some(&before_path), record.path()), unsaved)
 }
