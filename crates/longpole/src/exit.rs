@@ -71,7 +71,9 @@ pub(crate) fn exit(result: Result<(), Failure>, shows_secrets: bool) -> ! {
         complain(&format!("error: {}", printable(&message)));
     }
     if let Err(Failure::Advised(_, advice)) = &result {
-        advice.iter().for_each(|line| complain(&printable(&if shows_secrets { line.into() } else { redact(line) })));
+        for line in advice {
+            complain(&printable(&if shows_secrets { line.into() } else { redact(line) }));
+        }
     }
     std::mem::forget(result);
     std::process::exit(code)

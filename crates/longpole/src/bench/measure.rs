@@ -68,6 +68,8 @@ struct Process<'p> {
     first_cause: Option<String>,
     faults: usize,
     events: u64,
+    /// Whether the last thing was a fault that ended a benchmark.
+    is_cut: bool,
 }
 
 impl Process<'_> {
@@ -85,7 +87,9 @@ impl Process<'_> {
 
     /// What the record has to say.
     fn news(&mut self) {
-        self.record.news().iter().for_each(|news| self.bar.line(news));
+        for news in self.record.news() {
+            self.bar.line(&news);
+        }
     }
 
     /// Something that the protocol does not allow: the benchmark that runs cannot be trusted.
@@ -98,6 +102,7 @@ impl Process<'_> {
             // As if the suite had said so itself: the next benchmark may begin.
             let failed = Event::Error { key: key.clone(), message: String::new() };
             let _ = self.sequence.accept(&failed);
+            self.is_cut = true;
             self.fail(&key, &format!("the suite broke the protocol: {what}"));
             return;
         }
@@ -134,6 +139,7 @@ impl Process<'_> {
                 return Ok(());
             }
         }
+        self.is_cut = false;
         match event {
             Event::Device { device } => self.record.device(&device).map_err(Failure::Input)?,
             Event::Start(start) => {
@@ -198,7 +204,9 @@ impl Measuring<'_> {
                 self.give_up(record, &left, &failure);
                 left.clear();
             }
-            record.news().iter().for_each(|news| self.bar.line(news));
+            for news in record.news() {
+                self.bar.line(&news);
+            }
         }
         Ok(())
     }
@@ -238,7 +246,10 @@ impl Measuring<'_> {
                 let because = outcome.first_cause.as_ref().map(|cause| format!(" (it broke the protocol: {cause})")).unwrap_or_default();
                 return Err(Failure::Input(format!("the suite `{}` {why}{because}", self.suite.name())));
             }
-            End::Broken(why, None) => self.bar.line(&format!("the suite {why}; it is started again")),
+            End::Broken(why, None) => {
+                let again = if left.iter().any(|key| batch.contains(key)) { "; it is started again" } else { "" };
+                self.bar.line(&format!("the suite {why}{again}"));
+            }
         }
         Ok(())
     }
@@ -270,6 +281,7 @@ impl Measuring<'_> {
             first_cause: None,
             faults: 0,
             events: 0,
+            is_cut: false,
         };
         let mut heard = Instant::now();
         let broken = loop {
@@ -299,7 +311,7 @@ impl Measuring<'_> {
         };
         let status = if broken.is_none() { running.status() } else { None };
         let words = running.last_words();
-        let Process { open, tried, causes, first_cause, events, .. } = process;
+        let Process { open, tried, causes, first_cause, events, is_cut, .. } = process;
         let well = status.is_some_and(|status| status.success());
         let end = match (broken, open.map(|open| open.key)) {
             (Some(why), open) => End::Broken(why, open),
@@ -309,6 +321,8 @@ impl Measuring<'_> {
             (None, None) if well && events == 0 => {
                 End::Broken(format!("printed nothing that the protocol knows (docs/suite-protocol.md){}", last_words(&words)), None)
             }
+            // A line that is cut is the fault of what ended the process, and no reason against the benchmarks behind it.
+            (None, None) if well && is_cut => End::Broken("ended in the middle of a benchmark".to_owned(), None),
             // Status 1 says that a benchmark failed, of which there is an event.
             (None, None) if well || (status.is_some_and(|status| status.code() == Some(1)) && !tried.is_empty()) => End::Over(well),
             (None, None) => End::Broken(format!("{}{}", how(status), last_words(&words)), None),

@@ -133,13 +133,12 @@ impl Record {
         result.notes.iter_mut().for_each(redact_string);
         let key = result.key.clone();
         self.no_failure(&key);
-        let merged = match self.places.get(&key).and_then(|&at| self.results.results.get_mut(at)) {
-            Some(known) => known.merge(result),
-            None => {
-                self.places.insert(key.clone(), self.results.results.len());
-                self.results.results.push(result);
-                Ok(())
-            }
+        let merged = if let Some(known) = self.places.get(&key).and_then(|&at| self.results.results.get_mut(at)) {
+            known.merge(result)
+        } else {
+            self.places.insert(key.clone(), self.results.results.len());
+            self.results.results.push(result);
+            Ok(())
         };
         match merged {
             Ok(()) => self.changed(),
@@ -318,7 +317,9 @@ mod tests {
         let mut record = record(Place::File(path.clone()));
         record.take(result(0));
         assert_eq!(kept(&path), 1, "the first is saved at once");
-        (1..50).for_each(|at| record.take(result(at)));
+        for at in 1..50 {
+            record.take(result(at));
+        }
         assert!(kept(&path) < 50 && record.due().is_some_and(|due| due > Duration::ZERO));
         record.saved = record.saved.map(|(at, cost)| (at.checked_sub(Duration::from_mins(1)).unwrap(), cost));
         record.save_if_due();
@@ -357,7 +358,9 @@ mod tests {
         fs::write(&path, "older results, which -o replaces").unwrap();
         let (mut first, mut second) = (record(Place::File(path.clone())), record(Place::File(path.clone())));
         first.take(result(0));
-        (1..3).for_each(|at| second.take(result(at)));
+        for at in 1..3 {
+            second.take(result(at));
+        }
         first.complete();
         second.complete();
         assert_eq!((kept(&path), kept(&folder.path().join("a-2.json"))), (1, 2));

@@ -171,7 +171,9 @@ mod tests {
         let second = reserve(folder.path(), "a", "json").unwrap();
         assert!(first.ends_with("a.json") && second.ends_with("a-2.json"));
         write(&first, b"1").unwrap();
-        [&first, &second].into_iter().for_each(|path| release(path));
+        for path in [&first, &second] {
+            release(path);
+        }
         assert!(first.exists() && !second.exists(), "only what is empty goes");
         let deep = folder.path().join("b/c.json");
         write(&deep, b"1").unwrap();

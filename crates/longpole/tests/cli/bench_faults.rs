@@ -248,6 +248,13 @@ fn what_a_suite_does_wrong_is_what_is_said() {
         assert_eq!((run.code, reasons.len()), (Some(1), failed), "{name}: {reasons:?}");
         assert!(reasons.iter().any(|reason| reason.contains(said)), "{name}: {reasons:?}");
     }
+    // What was cut costs the one that ran, and no other.
+    let sample = format!(r#"printf '{{"event":"sample","key":"{COPY}","ind'"#);
+    let begun = copy.split("for index").next().expect("a start");
+    let half = running(&place, "half.sh", &format!("{DEVICE}\nif [ $2 = {COPY} ]; then {begun}\n{sample}\nexit; fi\n{warp}"));
+    let document = validate(&run(&["bench", "run", COPY, WARP, "--suite", &half, "-q", "--no-save", "--json"]).stdout);
+    assert_eq!((document["results"][0]["key"].as_str(), reasons(&document).len()), (Some(WARP), 1), "{document}");
+    assert!(reasons(&document)[0].contains("EOF while parsing"), "{document}");
     // What was measured twice in one process says so.
     let twice = running(&place, "twice.sh", &format!("{DEVICE}{warp}{warp}"));
     let document = validate(&print(&["bench", "run", WARP, "--suite", &twice, "-q", "--no-save", "--json"]));
@@ -266,6 +273,9 @@ fn lists_are_read_as_the_page_says() {
     let suite = suite();
     let talkative = place.script("talkative.sh", &format!("echo hello\n{suite} \"$@\"\necho bye"));
     assert_eq!(validate(&print(&["bench", "list", "--suite", &talkative, "--json"]))["total"].as_u64(), Some(6));
+    // Something that it leaves running holds its output open.
+    let leaving = place.script("leaving.sh", &format!("if [ $1 = list ]; then /bin/sleep 20 & fi\n{suite} \"$@\""));
+    assert_eq!(validate(&print(&["bench", "list", "--suite", &leaving, "--json"]))["total"].as_u64(), Some(6));
     let one = |more: &str| {
         format!(
             r#"echo '{{"schema":"longpole.suite.list/1","suite":{{"name":"s"}},"benchmarks":[{{"key":"{WARP}","model":"example",{more}}}]}}'"#

@@ -47,7 +47,7 @@ fn finish(
     args: &BenchCompareArgs,
     mut comparison: BenchComparison,
     paths: (Option<&Path>, Option<&Path>),
-    unsaved: Vec<String>,
+    unsaved: &[String],
 ) -> Result<(), Failure> {
     let shown = |path: Option<&Path>| path.map(|path| path.display().to_string());
     comparison.before.path = shown(paths.0);
@@ -74,7 +74,7 @@ fn of_files(args: &BenchCompareArgs, before: &Path, after: &Path) -> Result<(), 
     let paths = (Some(before_path.as_path()), Some(after_path.as_path()));
     let (Some(suite_before), Some(_)) = (suite_before(&args.comparing, &args.suite.more)?, &args.suite.suite) else {
         let comparison = Sides::new(&before, &after).compare(&rules);
-        return finish(args, comparison, paths, Vec::new());
+        return finish(args, comparison, paths, &[]);
     };
     let suite_after = suite(&args.suite)?;
     let bar = Bar::new(0, args.out.quiet);
@@ -83,7 +83,7 @@ fn of_files(args: &BenchCompareArgs, before: &Path, after: &Path) -> Result<(), 
     let words = args.measure.words();
     let (comparison, unsaved) = again(args, &words, Some(&suite_before), &suite_after, &bar).settle(&before, &mut record, &rules);
     drop(bar);
-    finish(args, comparison, paths, unsaved)
+    finish(args, comparison, paths, &unsaved)
 }
 
 fn again<'a>(args: &'a BenchCompareArgs, words: &'a [OsString], before: Option<&'a Suite>, after: &'a Suite, bar: &'a Bar) -> Again<'a> {
@@ -126,7 +126,7 @@ fn with_now(args: &BenchCompareArgs, before: &Path) -> Result<(), Failure> {
         .unpaired
         .extend(chosen.iter().filter(|key| !known.contains(key)).map(|key| missing(key, false, "not in the results from before")));
     unsaved.extend(record.unsaved().map(str::to_owned));
-    finish(args, comparison, (Some(&before_path), record.path()), unsaved)
+    finish(args, comparison, (Some(&before_path), record.path()), &unsaved)
 }
 
 /// A benchmark that one side does not have, so that it was not measured.
@@ -166,7 +166,7 @@ fn of_suites(args: &BenchCompareArgs) -> Result<(), Failure> {
     let new = keys.iter().filter(|key| !has_before.contains(key)).map(|key| missing(key, false, "the suite from before does not have it"));
     comparison.unpaired.extend(lost.chain(new));
     unsaved.extend([&before, &after].into_iter().filter_map(|record| record.unsaved().map(str::to_owned)));
-    finish(args, comparison, (before.path(), after.path()), unsaved)
+    finish(args, comparison, (before.path(), after.path()), &unsaved)
 }
 
 /// One process of a suite with these benchmarks.

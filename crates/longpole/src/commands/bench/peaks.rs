@@ -31,7 +31,7 @@ pub(super) fn run(args: &BenchPeaksArgs) -> Result<(), Failure> {
     let path = &args.output;
     let unwritable = |error: std::io::Error| Failure::Usage(format!("`{}` cannot be written: {error}", path.display()));
     store::probe(path).map_err(unwritable)?;
-    let (device, peaks, faults) = measure(&suite, &bar)?;
+    let Found { device, peaks, faults } = measure(&suite, &bar)?;
     drop(bar);
     let text = format!("{:#}\n", file(device.as_ref(), &peaks));
     // What was measured is shown even where it cannot be kept.
@@ -102,8 +102,16 @@ fn file(device: Option<&Device>, peaks: &[Peak]) -> Value {
     Value::Object(object)
 }
 
-/// What the suite's `peaks` says, and what it says that cannot be taken.
-fn measure(suite: &Suite, bar: &Bar) -> Result<(Option<Device>, Vec<Peak>, Vec<String>), Failure> {
+/// What a suite's `peaks` says.
+struct Found {
+    device: Option<Device>,
+    peaks: Vec<Peak>,
+    /// What cannot be taken.
+    faults: Vec<String>,
+}
+
+/// Asks the suite.
+fn measure(suite: &Suite, bar: &Bar) -> Result<Found, Failure> {
     let name = suite.name();
     let read = |stdout: BufReader<ChildStdout>, take: &dyn Fn(Result<Line, ReadError>) -> bool| {
         for line in Events::new(stdout) {
@@ -128,7 +136,10 @@ fn measure(suite: &Suite, bar: &Bar) -> Result<(Option<Device>, Vec<Peak>, Vec<S
             Next::Said(Said::Output(Ok(Line::Event(event)))) => match *event {
                 Event::Device { device: found } => device = Some(found),
                 Event::Peak(peak) if (1.0..MOST).contains(&peak.value) && peaks.len() < MOST_PEAKS => peaks.push(peak),
-                Event::Peak(peak) => fault(&mut faults, format!("{:e} a second is no peak of any device", peak.value)),
+                Event::Peak(peak) => {
+                    let shown = if peak.value < MOST { peak.value.to_string() } else { format!("{:e}", peak.value) };
+                    fault(&mut faults, format!("{shown} a second is no peak of any device"));
+                }
                 _ => {}
             },
             Next::Said(Said::Output(Ok(Line::Text(line))) | Said::Complaint(line)) => bar.line(&line),
@@ -151,10 +162,10 @@ fn measure(suite: &Suite, bar: &Bar) -> Result<(Option<Device>, Vec<Peak>, Vec<S
         return Err(Failure::Input(format!("`{name} peaks` {}{words}", how(status))));
     }
     if peaks.is_empty() {
-        let because = faults.first().map(|fault| format!(": {fault}")).unwrap_or_else(|| " (its `peaks` command is optional)".to_owned());
+        let because = faults.first().map_or_else(|| " (its `peaks` command is optional)".to_owned(), |fault| format!(": {fault}"));
         return Err(Failure::Input(format!("the suite `{name}` measures no peaks{because}{words}")));
     }
-    Ok((device, best(peaks), faults))
+    Ok(Found { device, peaks: best(peaks), faults })
 }
 
 #[cfg(test)]

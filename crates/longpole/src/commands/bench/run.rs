@@ -51,7 +51,7 @@ pub(super) fn run(args: &BenchRunArgs) -> Result<(), Failure> {
         let peaks = peaks.of(&record.results);
         let report = show::report(&record.results, saved(&record).as_deref(), peaks.as_ref());
         print(&args.out, || views::bench(&report, limit), || views::bench_table(&report, limit), &wire::bench(&report, limit))?;
-        return conclude(all_well(&record.results), unsaved(&record));
+        return conclude(all_well(&record.results), &unsaved(&record));
     };
     same_device(&before, &record.results, args.comparing.other_device)?;
     let again = Again {
@@ -78,7 +78,7 @@ pub(super) fn run(args: &BenchRunArgs) -> Result<(), Failure> {
     // Documents and tables of a comparison leave failures to --gate and to who reads them.
     let is_for_people = args.out.format.format() == Format::Text;
     let found = gate(&args.comparing, &comparison).and_then(|()| if is_for_people { all_well(&record.results) } else { Ok(()) });
-    conclude(found, lost)
+    conclude(found, &lost)
 }
 
 /// The same with these benchmarks alone.
