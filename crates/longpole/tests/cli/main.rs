@@ -4,6 +4,7 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 
 mod bench;
+mod bench_faults;
 mod check;
 mod chrome;
 mod contract;
