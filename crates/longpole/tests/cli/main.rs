@@ -11,6 +11,7 @@ mod converted;
 mod diff;
 mod docs;
 mod doctor;
+mod export;
 mod harness;
 mod hostile;
 mod importer;
