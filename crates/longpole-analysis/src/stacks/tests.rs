@@ -129,7 +129,7 @@ proptest! {
                 0 => { sample.op(names[name], start, dur); }
                 1 => { sample.range(names[name], start, dur); }
                 2 => { sample.frame(names[name], start, dur); }
-                3 => { sample.launch(names[name], start, dur).kernel("k", start + 3, dur); }
+                3 => { sample.launch("cudaLaunchKernel", start, dur).kernel("k", start + 3, dur); }
                 _ => sample.orphan("o", start, dur),
             }
         }

@@ -99,7 +99,7 @@ struct Event<'a> {
 
 impl Perfetto {
     pub(crate) fn read(bytes: &[u8]) -> Self {
-        let (mut read, mut tables) = (Self::default(), [const { HashMap::<u64, String>::new() }; 4]);
+        let (mut read, mut tables) = (Self::default(), [(); 4].map(|()| HashMap::<u64, String>::new()));
         let mut events = Vec::new();
         for (field, value) in fields(bytes) {
             let (1, Value::Bytes(packet)) = (field, value) else { panic!("field {field} of the trace") };
