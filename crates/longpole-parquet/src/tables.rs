@@ -123,12 +123,12 @@ macro_rules! columns {
     };
 }
 
-fn unsigned<'a>(value: impl Into<u64>) -> Option<Cell<'a>> {
-    Some(Cell::Number(value.into() as i64))
+fn unsigned<'a>(value: impl Into<u64>) -> Cell<'a> {
+    Cell::Number(value.into() as i64)
 }
 
-fn index<'a>(value: usize) -> Option<Cell<'a>> {
-    Some(Cell::Number(value as i64))
+fn index<'a>(value: usize) -> Cell<'a> {
+    Cell::Number(value as i64)
 }
 
 fn rank_number(export: &Export<'_>, position: u32) -> i64 {
@@ -143,7 +143,7 @@ fn launch(export: &Export<'_>, row: usize) -> LaunchConfig {
 }
 
 fn axis<'a>(size: Option<[u32; 3]>, axis: usize) -> Option<Cell<'a>> {
-    unsigned(size?[axis])
+    Some(unsigned(size?[axis]))
 }
 
 fn transfer(export: &Export<'_>, row: usize) -> Option<longpole_trace::Transfer> {
@@ -178,7 +178,7 @@ fn kind_name(kind: longpole_trace::ActivityKind) -> &'static str {
 }
 
 const ACTIVITIES: &[Column] = columns! {
-    "row" Rising true "number of the row in the trace" |_, row| index(row);
+    "row" Rising true "number of the row in the trace" |_, row| Some(index(row));
     "kind" Text true "kernel, memcpy, memset or other" |export, row| Some(Cell::Text(kind_name(export.trace.activities.kind[row])));
     "name" Text true "kernel name, or the recorder's label of a copy or fill" |export, row| Some(Cell::Name(export.trace.activities.name[row]));
     "family" Text true "family of the kernel by its name (docs/first-pass.md)" |export, row| {
@@ -196,9 +196,9 @@ const ACTIVITIES: &[Column] = columns! {
     "start_ns" Rising true "start, in ns since the base time" |export, row| Some(Cell::Number(export.trace.activities.start[row].get()));
     "dur_ns" Signed true "duration in ns" |export, row| Some(Cell::Number(export.trace.activities.dur[row].get()));
     "correlation" Unsigned false "number that joins work to its launch, as recorded" |export, row| {
-        unsigned(export.trace.activities.correlation(row)?)
+        Some(unsigned(export.trace.activities.correlation(row)?))
     };
-    "external_id" Unsigned false "number of the operator, as recorded" |export, row| unsigned(export.trace.activities.external_id(row)?);
+    "external_id" Unsigned false "number of the operator, as recorded" |export, row| Some(unsigned(export.trace.activities.external_id(row)?));
     "call" Signed false "the launching call: `row` of calls" |export, row| {
         Some(Cell::Number(i64::from((export.call)(ActivityId::from_index(row))?)))
     };
@@ -211,39 +211,39 @@ const ACTIVITIES: &[Column] = columns! {
     "block_x" Signed false "threads a block in x" |export, row| axis(launch(export, row).block, 0);
     "block_y" Signed false "threads a block in y" |export, row| axis(launch(export, row).block, 1);
     "block_z" Signed false "threads a block in z" |export, row| axis(launch(export, row).block, 2);
-    "registers_per_thread" Signed false "registers a thread" |export, row| unsigned(launch(export, row).registers_per_thread?);
-    "shared_bytes" Signed false "shared memory a block, static and dynamic" |export, row| unsigned(launch(export, row).shared_bytes?);
-    "bytes" Unsigned false "bytes moved by a copy or fill" |export, row| unsigned(transfer(export, row)?.bytes?);
+    "registers_per_thread" Signed false "registers a thread" |export, row| Some(unsigned(launch(export, row).registers_per_thread?));
+    "shared_bytes" Signed false "shared memory a block, static and dynamic" |export, row| Some(unsigned(launch(export, row).shared_bytes?));
+    "bytes" Unsigned false "bytes moved by a copy or fill" |export, row| Some(unsigned(transfer(export, row)?.bytes?));
     "copy" Text false "direction of a copy, e.g. host_to_device" |export, row| Some(Cell::Text(copy(transfer(export, row)?.kind)?));
     "pageable" Flag false "whether the host's side is pageable memory" |export, row| Some(Cell::Flag(transfer(export, row)?.pageable?));
     "graph" Unsigned false "graph that it was replayed from" |export, row| {
-        unsigned(export.trace.graph_nodes[export.trace.activities.graph_node(row)?.index()].graph)
+        Some(unsigned(export.trace.graph_nodes[export.trace.activities.graph_node(row)?.index()].graph))
     };
     "graph_node" Unsigned false "node of that graph" |export, row| {
-        unsigned(export.trace.graph_nodes[export.trace.activities.graph_node(row)?.index()].node)
+        Some(unsigned(export.trace.graph_nodes[export.trace.activities.graph_node(row)?.index()].node))
     };
 };
 
 const CALLS: &[Column] = columns! {
-    "row" Rising true "number of the row in the trace" |_, row| index(row);
+    "row" Rising true "number of the row in the trace" |_, row| Some(index(row));
     "name" Text true "function" |export, row| Some(Cell::Name(export.trace.api_calls.name[row]));
-    "thread" Signed true "calling thread: `row` of threads" |export, row| unsigned(export.trace.api_calls.thread[row].0);
+    "thread" Signed true "calling thread: `row` of threads" |export, row| Some(unsigned(export.trace.api_calls.thread[row].0));
     "start_ns" Rising true "start, in ns since the base time" |export, row| Some(Cell::Number(export.trace.api_calls.start[row].get()));
     "dur_ns" Signed true "duration in ns" |export, row| Some(Cell::Number(export.trace.api_calls.dur[row].get()));
     "correlation" Unsigned false "number that joins it to the work it launched, as recorded" |export, row| {
-        unsigned(export.trace.api_calls.correlation(row)?)
+        Some(unsigned(export.trace.api_calls.correlation(row)?))
     };
-    "external_id" Unsigned false "number of the operator, as recorded" |export, row| unsigned(export.trace.api_calls.external_id(row)?);
+    "external_id" Unsigned false "number of the operator, as recorded" |export, row| Some(unsigned(export.trace.api_calls.external_id(row)?));
 };
 
 const HOST_OPS: &[Column] = columns! {
-    "row" Rising true "number of the row in the trace" |_, row| index(row);
+    "row" Rising true "number of the row in the trace" |_, row| Some(index(row));
     "name" Text true "operator" |export, row| Some(Cell::Name(export.trace.host_ops.name[row]));
-    "thread" Signed true "thread: `row` of threads" |export, row| unsigned(export.trace.host_ops.thread[row].0);
+    "thread" Signed true "thread: `row` of threads" |export, row| Some(unsigned(export.trace.host_ops.thread[row].0));
     "start_ns" Rising true "start, in ns since the base time" |export, row| Some(Cell::Number(export.trace.host_ops.start[row].get()));
     "dur_ns" Signed true "duration in ns" |export, row| Some(Cell::Number(export.trace.host_ops.dur[row].get()));
     "external_id" Unsigned false "number of this call of the operator, as recorded" |export, row| {
-        unsigned(export.trace.host_ops.external_id(row)?)
+        Some(unsigned(export.trace.host_ops.external_id(row)?))
     };
     "shapes" Text false "shapes of the inputs, as a JSON list" |export, row| Some(Cell::Name(export.trace.host_ops.shapes(row)?));
     "types" Text false "types of the inputs, as a JSON list" |export, row| Some(Cell::Name(export.trace.host_ops.types(row)?));
@@ -252,41 +252,41 @@ const HOST_OPS: &[Column] = columns! {
 };
 
 const RANGE_INSTANCES: &[Column] = columns! {
-    "row" Rising true "number of the row in the trace" |_, row| index(row);
+    "row" Rising true "number of the row in the trace" |_, row| Some(index(row));
     "name" Text true "name of the range" |export, row| Some(Cell::Name(export.trace.ranges.name[row]));
-    "thread" Signed true "thread: `row` of threads" |export, row| unsigned(export.trace.ranges.thread[row].0);
+    "thread" Signed true "thread: `row` of threads" |export, row| Some(unsigned(export.trace.ranges.thread[row].0));
     "start_ns" Rising true "start, in ns since the base time" |export, row| Some(Cell::Number(export.trace.ranges.start[row].get()));
     "dur_ns" Signed true "duration on the host in ns" |export, row| Some(Cell::Number(export.trace.ranges.dur[row].get()));
 };
 
 const PYTHON_FRAMES: &[Column] = columns! {
-    "row" Rising true "number of the row in the trace" |_, row| index(row);
+    "row" Rising true "number of the row in the trace" |_, row| Some(index(row));
     "name" Text true "function or module, as recorded" |export, row| Some(Cell::Name(export.trace.frames.name[row]));
-    "thread" Signed true "thread: `row` of threads" |export, row| unsigned(export.trace.frames.thread[row].0);
+    "thread" Signed true "thread: `row` of threads" |export, row| Some(unsigned(export.trace.frames.thread[row].0));
     "start_ns" Rising true "start, in ns since the base time" |export, row| Some(Cell::Number(export.trace.frames.start[row].get()));
     "dur_ns" Signed true "duration in ns" |export, row| Some(Cell::Number(export.trace.frames.dur[row].get()));
 };
 
 const MEMORY_EVENTS: &[Column] = columns! {
-    "row" Rising true "number of the row in the trace" |_, row| index(row);
-    "thread" Signed true "thread: `row` of threads" |export, row| unsigned(export.trace.memory.thread[row].0);
+    "row" Rising true "number of the row in the trace" |_, row| Some(index(row));
+    "thread" Signed true "thread: `row` of threads" |export, row| Some(unsigned(export.trace.memory.thread[row].0));
     "start_ns" Rising true "when, in ns since the base time" |export, row| Some(Cell::Number(export.trace.memory.start[row].get()));
     "place" Text true "host or device" |export, row| Some(Cell::Text(match export.trace.memory.place[row] {
         MemoryPlace::Host => "host",
         MemoryPlace::Device => "device",
     }));
-    "device" Signed false "number of the device, as recorded" |export, row| unsigned(export.trace.memory.device(row)?);
+    "device" Signed false "number of the device, as recorded" |export, row| Some(unsigned(export.trace.memory.device(row)?));
     "bytes" Signed true "allocated; below zero: freed" |export, row| Some(Cell::Number(export.trace.memory.bytes[row]));
     "total_allocated_bytes" Unsigned false "allocated on the device after the event, as recorded" |export, row| {
-        unsigned(export.trace.memory.total_allocated(row)?)
+        Some(unsigned(export.trace.memory.total_allocated(row)?))
     };
     "total_reserved_bytes" Unsigned false "held by the allocator after the event, as recorded" |export, row| {
-        unsigned(export.trace.memory.total_reserved(row)?)
+        Some(unsigned(export.trace.memory.total_reserved(row)?))
     };
 };
 
 const THREADS: &[Column] = columns! {
-    "row" Rising true "number of the row in the trace" |_, row| index(row);
+    "row" Rising true "number of the row in the trace" |_, row| Some(index(row));
     "rank" Signed true "rank of the recording" |export, row| {
         Some(Cell::Number(rank_number(export, export.trace.processes[export.trace.threads[row].process.index()].rank)))
     };
@@ -304,32 +304,32 @@ const THREADS: &[Column] = columns! {
 };
 
 const DEVICES: &[Column] = columns! {
-    "row" Rising true "number of the row in the trace" |_, row| index(row);
+    "row" Rising true "number of the row in the trace" |_, row| Some(index(row));
     "rank" Signed true "rank of the recording" |export, row| Some(Cell::Number(rank_number(export, export.trace.devices[row].rank)));
     "device" Signed true "number of the device, as recorded" |export, row| Some(Cell::Number(export.trace.devices[row].ordinal));
     "name" Text false "product" |export, row| Some(Cell::Text(export.trace.devices[row].properties.name.as_deref()?));
-    "memory_bytes" Unsigned false "memory" |export, row| unsigned(export.trace.devices[row].properties.memory_bytes?);
-    "sm_count" Signed false "multiprocessors" |export, row| unsigned(export.trace.devices[row].properties.sm_count?);
+    "memory_bytes" Unsigned false "memory" |export, row| Some(unsigned(export.trace.devices[row].properties.memory_bytes?));
+    "sm_count" Signed false "multiprocessors" |export, row| Some(unsigned(export.trace.devices[row].properties.sm_count?));
     "compute_capability" Text false "compute capability, e.g. 9.0" |export, row| {
         let (major, minor) = export.trace.devices[row].properties.compute_capability?;
         Some(Cell::Owned(format!("{major}.{minor}")))
     };
     "max_threads_per_sm" Signed false "threads that fit on a multiprocessor" |export, row| {
-        unsigned(export.trace.devices[row].properties.max_threads_per_sm?)
+        Some(unsigned(export.trace.devices[row].properties.max_threads_per_sm?))
     };
     "registers_per_sm" Signed false "registers of a multiprocessor" |export, row| {
-        unsigned(export.trace.devices[row].properties.registers_per_sm?)
+        Some(unsigned(export.trace.devices[row].properties.registers_per_sm?))
     };
     "shared_bytes_per_sm" Unsigned false "shared memory of a multiprocessor" |export, row| {
-        unsigned(export.trace.devices[row].properties.shared_bytes_per_sm?)
+        Some(unsigned(export.trace.devices[row].properties.shared_bytes_per_sm?))
     };
-    "warp_size" Signed false "threads of a warp" |export, row| unsigned(export.trace.devices[row].properties.warp_size?);
+    "warp_size" Signed false "threads of a warp" |export, row| Some(unsigned(export.trace.devices[row].properties.warp_size?));
 };
 
 const PROBLEMS: &[Column] = columns! {
     "code" Text true "code of the note (docs/trust.md)" |export, row| Some(Cell::Text(&export.problems[row].code));
     "severity" Text true "info, notice or data_loss" |export, row| Some(Cell::Text(&export.problems[row].severity));
-    "count" Unsigned true "how often it was seen" |export, row| unsigned(export.problems[row].count);
+    "count" Unsigned true "how often it was seen" |export, row| Some(unsigned(export.problems[row].count));
     "message" Text true "what happened" |export, row| Some(Cell::Text(&export.problems[row].message));
     "hint" Text true "what can be done" |export, row| Some(Cell::Text(&export.problems[row].hint));
 };

@@ -52,7 +52,7 @@ fn sample(kernels: usize) -> Trace {
         });
     }
     let place = MemoryPlace::Device;
-    builder.push_memory(MemoryEvent {
+    builder.push_memory_event(MemoryEvent {
         thread,
         start: Ns(1),
         bytes: -512,
@@ -141,7 +141,7 @@ fn groups_are_bounded_and_names_are_in_dictionaries() {
     let trace = sample(ROWS_A_GROUP + 1);
     let reader = SerializedFileReader::new(Bytes::from(written(&trace, Table::Activities, &|_, _| true, &same))).unwrap();
     let metadata = reader.metadata();
-    let rows: Vec<_> = metadata.row_groups().iter().map(|group| group.num_rows()).collect();
+    let rows: Vec<_> = metadata.row_groups().iter().map(parquet::file::metadata::RowGroupMetaData::num_rows).collect();
     assert_eq!(rows, [ROWS_A_GROUP as i64, 1]);
     for (at, (name, kind, ..)) in columns(Table::Activities).into_iter().enumerate() {
         let encodings: Vec<_> = metadata.row_group(0).column(at).encodings().collect();

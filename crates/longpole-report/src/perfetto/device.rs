@@ -114,7 +114,7 @@ fn write_stream(
                 notes.unsigned(Key::Graph, node.graph);
                 notes.unsigned(Key::GraphNode, node.node);
             }
-            notes.flow(arrows.into_activity(index, ActivityId(row)), true);
+            notes.flow(arrows.of_activity(index, ActivityId(row)), true);
         })?;
     }
     Ok(())
@@ -137,8 +137,11 @@ fn describe(detail: Detail) -> Vec<u8> {
     let by = |[x, y, z]: [u32; 3]| format!("{x}x{y}x{z}");
     match detail {
         Detail::Launch(LaunchConfig { grid, block, registers_per_thread, shared_bytes }) => {
-            grid.into_iter().for_each(|grid| notes.text(Key::Grid, &by(grid)));
-            block.into_iter().for_each(|block| notes.text(Key::Block, &by(block)));
+            for (key, size) in [(Key::Grid, grid), (Key::Block, block)] {
+                if let Some(size) = size {
+                    notes.text(key, &by(size));
+                }
+            }
             notes.unsigned(Key::RegistersPerThread, registers_per_thread.map(u64::from));
             notes.unsigned(Key::SharedBytes, shared_bytes.map(u64::from));
         }

@@ -41,13 +41,13 @@ impl Arrows {
     }
 
     /// The arrow that an activity ends: that of its launch, if it is the first of it.
-    pub(super) fn into_activity(&self, index: &TraceIndex<'_>, activity: ActivityId) -> Option<u64> {
+    pub(super) fn of_activity(&self, index: &TraceIndex<'_>, activity: ActivityId) -> Option<u64> {
         let call = index.links().call(activity)?;
         let launched = self.0[call.index()];
         (launched.count > 0 && launched.first == activity.0).then(|| u64::from(call.0) + 1)
     }
 
-    fn from_call(&self, call: ApiCallId) -> (Option<u64>, u32) {
+    fn of_call(&self, call: ApiCallId) -> (Option<u64>, u32) {
         let launched = self.0[call.index()];
         ((launched.count > 0).then(|| u64::from(call.0) + 1), launched.count)
     }
@@ -160,7 +160,7 @@ fn rows(
                 notes.unsigned(Key::ExternalId, trace.host_ops.external_id(id.index()));
             }
             HostRow::Api(id) => {
-                let (flow, count) = arrows.from_call(id);
+                let (flow, count) = arrows.of_call(id);
                 notes.unsigned(Key::Correlation, trace.api_calls.correlation(id.index()));
                 notes.unsigned(Key::Launched, (count > 0).then_some(u64::from(count)));
                 notes.flow(flow, false);

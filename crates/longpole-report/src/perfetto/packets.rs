@@ -258,8 +258,12 @@ impl<'w, 't> Packets<'w, 't> {
             bytes: 0,
         };
         let mut tables = Vec::new();
-        Category::ALL.iter().for_each(|&(category, text)| interned(&mut tables, 1, category.iid(), text));
-        Key::ALL.iter().for_each(|&(key, text)| interned(&mut tables, 3, key as u64 + 1, text));
+        for (category, text) in Category::ALL {
+            interned(&mut tables, 1, category.iid(), text);
+        }
+        for (key, text) in Key::ALL {
+            interned(&mut tables, 3, key as u64 + 1, text);
+        }
         number(&mut packets.packet, 10, SEQUENCE);
         bytes(&mut packets.packet, 12, &tables);
         number(&mut packets.packet, 13, CLEARED);

@@ -1,5 +1,6 @@
 //! One function a table: the cells of a row, in the order of [`super::RowTable::columns`].
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use longpole_analysis::{Family, HostRow, TraceIndex};
@@ -16,6 +17,7 @@ pub(super) struct Cells<'w, 'a, 't> {
     trace: &'t Trace,
     writer: csv::Writer<&'w mut dyn Write>,
     families: Vec<Option<&'static str>>,
+    digits: String,
     rows: u64,
 }
 
@@ -30,7 +32,7 @@ impl<'w, 'a, 't> Cells<'w, 'a, 't> {
     pub(super) fn new(index: &'a TraceIndex<'t>, out: &'w mut dyn Write) -> Self {
         let trace = index.trace();
         let writer = csv::WriterBuilder::new().buffer_capacity(1 << 16).from_writer(out);
-        Self { index, trace, writer, families: vec![None; trace.strings.len()], rows: 0 }
+        Self { index, trace, writer, families: vec![None; trace.strings.len()], digits: String::new(), rows: 0 }
     }
 
     pub(super) fn header(&mut self, columns: &[&str]) -> io::Result<()> {
@@ -42,12 +44,21 @@ impl<'w, 'a, 't> Cells<'w, 'a, 't> {
         Ok(self.rows)
     }
 
-    fn number(&mut self, value: impl ToString) -> io::Result<()> {
-        self.writer.write_field(value.to_string()).map_err(as_io)
+    fn number(&mut self, value: impl Into<i128>) -> io::Result<()> {
+        self.maybe(Some(value))
     }
 
-    fn maybe(&mut self, value: Option<impl ToString>) -> io::Result<()> {
-        self.writer.write_field(value.map_or_else(String::new, |value| value.to_string())).map_err(as_io)
+    fn maybe(&mut self, value: Option<impl Into<i128>>) -> io::Result<()> {
+        self.digits.clear();
+        if let Some(value) = value {
+            // Writing to a String cannot fail.
+            let _ = write!(self.digits, "{}", value.into());
+        }
+        self.writer.write_field(&self.digits).map_err(as_io)
+    }
+
+    fn row(&mut self, row: usize) -> io::Result<()> {
+        self.number(row as i64)
     }
 
     fn text(&mut self, text: &str) -> io::Result<()> {
@@ -68,7 +79,7 @@ impl<'w, 'a, 't> Cells<'w, 'a, 't> {
         let lane = &self.trace.lanes[activities.lane[row].index()];
         let device = &self.trace.devices[lane.device.index()];
         let (kind, name) = (activities.kind[row], activities.name[row]);
-        self.number(row)?;
+        self.row(row)?;
         self.text(match kind {
             ActivityKind::Kernel => "kernel",
             ActivityKind::Memcpy => "memcpy",
@@ -109,7 +120,7 @@ impl<'w, 'a, 't> Cells<'w, 'a, 't> {
         let transfer = if let Some(Detail::Transfer(transfer)) = detail { Some(transfer) } else { None };
         self.maybe(transfer.and_then(|Transfer { bytes, .. }| bytes))?;
         self.text(transfer.filter(|transfer| transfer.kind != MemcpyKind::Unknown).map_or("", |transfer| copy_kind(transfer.kind)))?;
-        self.maybe(transfer.and_then(|transfer| transfer.pageable))?;
+        self.text(transfer.and_then(|transfer| transfer.pageable).map_or("", |pageable| if pageable { "true" } else { "false" }))?;
         let node = activities.graph_node(row).map(|id| self.trace.graph_nodes[id.index()]);
         self.maybe(node.map(|node| node.graph))?;
         self.maybe(node.map(|node| node.node))?;
@@ -117,7 +128,7 @@ impl<'w, 'a, 't> Cells<'w, 'a, 't> {
     }
 
     fn place(&mut self, row: usize, name: StrId, thread: ThreadId, (start, dur): (Ns, Ns)) -> io::Result<()> {
-        self.number(row)?;
+        self.row(row)?;
         self.string(Some(name))?;
         self.number(thread.0)?;
         self.number(start.get())?;
@@ -149,7 +160,7 @@ impl<'w, 'a, 't> Cells<'w, 'a, 't> {
 
     pub(super) fn memory(&mut self, row: usize) -> io::Result<()> {
         let memory = &self.trace.memory;
-        self.number(row)?;
+        self.row(row)?;
         self.number(memory.thread[row].0)?;
         self.number(memory.start[row].get())?;
         self.text(match memory.place[row] {
@@ -166,12 +177,12 @@ impl<'w, 'a, 't> Cells<'w, 'a, 't> {
     pub(super) fn thread(&mut self, at: usize) -> io::Result<()> {
         let thread = &self.trace.threads[at];
         let process = &self.trace.processes[thread.process.index()];
-        self.number(at)?;
+        self.row(at)?;
         self.number(self.trace.ranks.get(process.rank as usize).map_or(0, |rank| rank.rank))?;
         self.number(process.pid)?;
         self.string(process.name)?;
         match &thread.tid {
-            Tid::Number(number) => self.number(number)?,
+            Tid::Number(number) => self.number(*number)?,
             Tid::Text(text) => self.text(text)?,
         }
         self.string(thread.name)?;
@@ -192,13 +203,13 @@ impl<'w, 'a, 't> Cells<'w, 'a, 't> {
             // It follows from the name.
             peak_memory_bytes_per_s: _,
         } = &device.properties;
-        self.number(at)?;
+        self.row(at)?;
         self.number(self.trace.ranks.get(device.rank as usize).map_or(0, |rank| rank.rank))?;
         self.number(device.ordinal)?;
         self.text(name.as_deref().unwrap_or_default())?;
         self.maybe(*memory_bytes)?;
         self.maybe(*sm_count)?;
-        self.maybe(compute_capability.map(|(major, minor)| format!("{major}.{minor}")))?;
+        self.text(&compute_capability.map_or_else(String::new, |(major, minor)| format!("{major}.{minor}")))?;
         self.maybe(*max_threads_per_sm)?;
         self.maybe(*registers_per_sm)?;
         self.maybe(*shared_bytes_per_sm)?;

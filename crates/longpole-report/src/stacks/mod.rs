@@ -5,6 +5,7 @@
 mod speedscope;
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use longpole_analysis::StackTree;
@@ -60,7 +61,8 @@ pub fn collapsed(stacks: &StackTree, trace: &Trace, out: &mut dyn Write) -> io::
             }
             lines.push_str(text);
         }
-        lines.push_str(&format!(" {}\n", value.get()));
+        // Writing to a String cannot fail.
+        let _ = writeln!(lines, " {}", value.get());
         summary.stacks += 1;
         if lines.len() >= 1 << 16 {
             summary.bytes += lines.len() as u64;

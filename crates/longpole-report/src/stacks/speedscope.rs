@@ -122,15 +122,14 @@ impl Frames {
                 }
                 let text = shown(stacks.text(trace, label));
                 let next = self.numbers.len() as u32;
-                of_label[label] = match self.numbers.get(text.as_ref()) {
-                    Some(&known) => known,
-                    None => {
-                        out.text(if next > 0 { ",\n{\"name\":" } else { "\n{\"name\":" })?;
-                        out.string(&text)?;
-                        out.text("}")?;
-                        self.numbers.insert(text.into_owned(), next);
-                        next
-                    }
+                of_label[label] = if let Some(&known) = self.numbers.get(text.as_ref()) {
+                    known
+                } else {
+                    out.text(if next > 0 { ",\n{\"name\":" } else { "\n{\"name\":" })?;
+                    out.string(&text)?;
+                    out.text("}")?;
+                    self.numbers.insert(text.into_owned(), next);
+                    next
                 };
             }
         }

@@ -8,8 +8,8 @@ use super::{export, json, sum};
 use crate::harness::{print, root, run, run_with, trace};
 use crate::redaction::{TOKEN, USER, planted};
 
-fn csv(text: &str) -> Vec<Vec<String>> {
-    // Names of the recorded traces hold quotes and commas, but no line breaks.
+pub(super) fn csv(text: &str) -> Vec<Vec<String>> {
+    // Cells hold quotes and commas, but no line breaks: those are written out.
     let cells = |line: &str| {
         let (mut cells, mut quoted) = (vec![String::new()], false);
         for c in line.chars() {
