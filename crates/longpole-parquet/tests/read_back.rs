@@ -36,7 +36,7 @@ fn sample(kernels: usize) -> Trace {
     builder.push_host_op(host);
     for number in 0..kernels as u64 {
         let start = Ns(10 + number as i64);
-        builder.push_api_call(ApiCall { name: call, thread, start, dur: Ns(1), correlation: Some(u64::MAX - number), external_id: None });
+        builder.push_api_call(ApiCall { name: call, thread, start, dur: Ns(1), correlation: Some(u64::MAX - 1 - number), external_id: None });
         let (kind, name, detail) =
             if number % 2 == 0 { (ActivityKind::Kernel, kernel, launch) } else { (ActivityKind::Memcpy, memcpy, copy) };
         builder.push_activity(Activity {
@@ -45,7 +45,7 @@ fn sample(kernels: usize) -> Trace {
             lane,
             start: start + Ns(100),
             dur: Ns(number as i64),
-            correlation: Some(u64::MAX - number),
+            correlation: Some(u64::MAX - 1 - number),
             external_id: None,
             detail: Some(detail),
             graph_node: None,
@@ -103,7 +103,7 @@ fn every_value_is_what_the_trace_has() {
     assert_eq!((cell(0, "kind"), cell(1, "kind")), (Field::Str("kernel".to_owned()), Field::Str("memcpy".to_owned())));
     assert_eq!((cell(2, "start_ns"), cell(2, "dur_ns"), cell(2, "row")), (Field::Long(112), Field::Long(2), Field::Long(2)));
     assert_eq!((cell(0, "rank"), cell(0, "device"), cell(0, "context")), (Field::Long(3), Field::Long(1), Field::Null));
-    assert_eq!((cell(0, "correlation"), cell(1, "bytes")), (Field::ULong(u64::MAX), Field::ULong(u64::MAX - 1)));
+    assert_eq!((cell(0, "correlation"), cell(1, "bytes")), (Field::ULong(u64::MAX - 1), Field::ULong(u64::MAX - 1)));
     assert_eq!((cell(0, "call"), cell(1, "call"), cell(1, "op")), (Field::Long(0), Field::Null, Field::Long(0)));
     assert_eq!((cell(0, "grid_z"), cell(1, "grid_z")), (Field::Long(i64::from(u32::MAX)), Field::Null));
     assert_eq!((cell(0, "registers_per_thread"), cell(0, "shared_bytes")), (Field::Null, Field::Long(0)));
