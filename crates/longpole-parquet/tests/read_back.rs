@@ -36,7 +36,14 @@ fn sample(kernels: usize) -> Trace {
     builder.push_host_op(host);
     for number in 0..kernels as u64 {
         let start = Ns(10 + number as i64);
-        builder.push_api_call(ApiCall { name: call, thread, start, dur: Ns(1), correlation: Some(u64::MAX - 1 - number), external_id: None });
+        builder.push_api_call(ApiCall {
+            name: call,
+            thread,
+            start,
+            dur: Ns(1),
+            correlation: Some(u64::MAX - 1 - number),
+            external_id: None,
+        });
         let (kind, name, detail) =
             if number % 2 == 0 { (ActivityKind::Kernel, kernel, launch) } else { (ActivityKind::Memcpy, memcpy, copy) };
         builder.push_activity(Activity {

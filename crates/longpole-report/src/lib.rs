@@ -20,6 +20,7 @@ mod csv_table;
 mod doctor;
 mod formats;
 mod header;
+mod html;
 mod markdown_table;
 mod names;
 mod ncu;
@@ -50,6 +51,7 @@ pub use csv_table::csv;
 pub use doctor::{doctor_markdown, doctor_text, redact_diagnosis};
 pub use formats::{FormatRow, Support, formats_csv, formats_markdown, formats_text};
 pub use header::{Header, Source, markdown_header, text_header, text_trust};
+pub use html::{HtmlCuts, HtmlKind, HtmlLimits, HtmlOverview, HtmlPage, html_document};
 pub use markdown_table::markdown;
 pub use names::{csv_cell, ellipsis, markdown_text, printable};
 pub use ncu::{

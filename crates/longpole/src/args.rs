@@ -4,6 +4,7 @@ mod bench;
 mod export;
 mod ncu;
 mod record;
+mod report;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ pub(crate) use bench::{
 pub(crate) use export::{ExportArgs, ExportFormat, Weight};
 pub(crate) use ncu::{NcuArgs, NcuView};
 pub(crate) use record::RecordArgs;
+pub(crate) use report::ReportArgs;
 
 use crate::time_window;
 
@@ -241,6 +243,27 @@ Examples:
         if is_of_tables { arg.hide(true) } else { arg }
     }))]
     Export(ExportArgs),
+    /// One HTML page to open or send: suspects, tables, steps, a timeline down to single kernels, or two traces compared
+    #[command(
+        after_help = "The page holds everything: it loads nothing and sends nothing, and opens without a server. A long recording is summed up where not every
+event fits; docs/report.md says what is kept. What is private is taken out as everywhere. Without -o the page is INPUT's name with
+.report.html, in the current folder.
+
+Examples:
+  longpole report trace.json.gz
+  longpole report trace.json.gz -o report.html --range decode_step
+  longpole report after.json.gz before.json.gz -o compared.html
+  longpole report kernels.ncu-rep -o kernels.html
+  longpole report trace.json.gz -o - | gzip > report.html.gz"
+    )]
+    #[command(mut_args(|arg| {
+        // There is no table.
+        let is_of_tables = ["sort", "limit", "filter", "json", "markdown", "csv", "color"].iter().any(|id| arg.get_id() == id);
+        if is_of_tables { arg.hide(true) } else { arg }
+    }))]
+    #[command(mut_arg("full_names", |arg| arg.help("Never shorten names in sentences; tables show whole names anyway")))]
+    #[command(mut_arg("input", |arg| arg.value_name("INPUT").help("A trace, a directory of rank files, a report of Nsight Compute, or - for standard input")))]
+    Report(ReportArgs),
     /// Nsight Compute reports: why a kernel is slow, all launches, source lines, two reports compared
     #[command(
         after_help = "A REPORT is what `ncu -o report` writes (.ncu-rep, .ncu-repz), ncu's `--csv --page raw`, or - for standard input.
@@ -349,6 +372,7 @@ impl Command {
             Self::Check(args) => Some(&args.common),
             Self::Slice(args) => Some(&args.common),
             Self::Export(args) => Some(&args.common),
+            Self::Report(args) => Some(&args.common),
             Self::Ncu(_)
             | Self::Bench(_)
             | Self::Profile(_)

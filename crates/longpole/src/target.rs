@@ -1,4 +1,4 @@
-//! A file that is written as a whole: under another name until it is complete, compressed by its ending, never over the input.
+//! A file that a command writes whole or not at all: a slice, a page, an export.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,8 +7,23 @@ use std::path::{Path, PathBuf};
 
 use flate2::write::GzEncoder;
 
+use crate::args::{Common, Format};
 use crate::exit::Failure;
 use crate::unfinished::Unfinished;
+
+/// Refuses flags of tables, which have nothing to work on where `what` is written.
+pub(crate) fn refuse_table_flags(common: &Common, what: &str) -> Result<(), Failure> {
+    let given = [
+        ("--sort", common.sort.is_some()),
+        ("--limit", common.limit.is_some()),
+        ("--filter", common.filter.is_some()),
+        ("--json, --markdown and --csv", common.format.format() != Format::Text),
+    ];
+    match given.iter().find(|(_, is_given)| *is_given) {
+        None => Ok(()),
+        Some((flag, _)) => Err(Failure::Usage(format!("{what}, not a table: {flag} has no place here"))),
+    }
+}
 
 /// How a file is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,10 +34,12 @@ pub(crate) enum Compression {
 }
 
 impl Compression {
-    /// By the name's ending.
-    pub(crate) fn of(output: &OsStr) -> Self {
+    /// By the ending of the name that `-o` gives; what goes down a pipe by the name of `-` is plain.
+    pub(crate) fn of(output: &OsStr, target: &Target) -> Self {
         let ending = Path::new(output).extension().unwrap_or_default();
-        if ending.eq_ignore_ascii_case("gz") {
+        if matches!(target, Target::Stdout) {
+            Self::None
+        } else if ending.eq_ignore_ascii_case("gz") {
             Self::Gzip
         } else if ending.eq_ignore_ascii_case("zst") {
             Self::Zstd
@@ -31,30 +48,34 @@ impl Compression {
         }
     }
 
-    fn write<T>(self, mut out: impl Write + Send, write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<T>) -> io::Result<T> {
-        let written = match self {
-            Self::None => write(&mut out)?,
+    /// Writes compressed.
+    pub(crate) fn write<T>(
+        self,
+        out: &mut (dyn Write + Send),
+        write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<T>,
+    ) -> io::Result<T> {
+        match self {
+            Self::None => write(out),
             Self::Gzip => {
-                let mut gzip = GzEncoder::new(&mut out, flate2::Compression::default());
+                let mut gzip = GzEncoder::new(out, flate2::Compression::default());
                 let written = write(&mut gzip)?;
                 gzip.finish()?;
-                written
+                Ok(written)
             }
             Self::Zstd => {
-                let mut zstd = zstd::Encoder::new(&mut out, zstd::DEFAULT_COMPRESSION_LEVEL)?;
+                let mut zstd = zstd::Encoder::new(out, zstd::DEFAULT_COMPRESSION_LEVEL)?;
                 let written = write(&mut zstd)?;
                 zstd.finish()?;
-                written
+                Ok(written)
             }
-        };
-        out.flush()?;
-        Ok(written)
+        }
     }
 }
 
-/// Where a file goes.
+/// Where it goes.
 #[derive(Debug)]
 pub(crate) enum Target {
+    /// Standard output.
     Stdout,
     /// A file that is made, or replaced as a whole, once everything is written.
     File(PathBuf),
@@ -63,8 +84,8 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// Looks at what the user named, before anything is read.
-    pub(crate) fn find(output: &OsStr, input: &OsStr) -> Result<Self, Failure> {
+    /// The place that `-o` names, which must be none of the inputs.
+    pub(crate) fn find(output: &OsStr, inputs: &[&OsStr]) -> Result<Self, Failure> {
         if output == "-" {
             return Ok(Self::Stdout);
         }
@@ -88,26 +109,35 @@ impl Target {
         if !real.is_file() {
             return Ok(Self::Stream(path));
         }
-        if is_input(&real, input) {
+        let is_input = |input: &&OsStr| {
+            if *input == "-" {
+                return is_standard_input(&real);
+            }
+            // Of a folder every file is input, but for a page that was written there before.
+            let is_inside = |input: &Path| real.parent() == Some(input) && real.extension().is_none_or(|extension| extension != "html");
+            Path::new(input).canonicalize().is_ok_and(|input| input == real || is_inside(&input))
+        };
+        if inputs.iter().any(is_input) {
             return Err(Failure::Usage(format!("`{shown}` is the input, which is not overwritten; choose another name")));
         }
         Ok(Self::File(real))
     }
 
-    /// Writes everything; the size of the file, if it is one.
+    /// Writes everything; the size of the file, if it is one. `kind` is a word of the name that it has until it is whole.
     pub(crate) fn write<T>(
         &self,
-        compression: Compression,
+        kind: &str,
         write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<T>,
     ) -> io::Result<(T, Option<u64>)> {
         match self {
-            Self::Stdout => Ok((Compression::None.write(io::stdout(), write)?, None)),
-            Self::Stream(path) => Ok((compression.write(fs::OpenOptions::new().write(true).open(path)?, write)?, None)),
+            Self::Stdout => Ok((flushed(&mut io::stdout(), write)?, None)),
+            Self::Stream(path) => Ok((flushed(&mut fs::OpenOptions::new().write(true).open(path)?, write)?, None)),
             Self::File(path) => {
                 // Under another name until it is whole, so that a run that ends early leaves no half file behind: it goes with an error and
                 // with a signal that can be caught. A run that is killed outright, or a loss of power, leaves the hidden file.
                 let mut builder = tempfile::Builder::new();
-                builder.prefix(".longpole-").suffix(".part");
+                let prefix = format!(".longpole-{kind}-");
+                builder.prefix(&prefix).suffix(".part");
                 // Those of the file that is replaced, or what any new file has, less what the user's mask takes.
                 let known = fs::metadata(path).ok().map(|metadata| metadata.permissions());
                 #[cfg(unix)]
@@ -117,13 +147,19 @@ impl Target {
                 }
                 let mut file = builder.tempfile_in(folder(path))?;
                 let _unfinished = Unfinished::guard(file.path());
-                let written = compression.write(&mut file, write)?;
+                let written = flushed(&mut file, write)?;
                 let size = file.as_file().metadata()?.len();
                 file.persist(path)?;
                 Ok((written, Some(size)))
             }
         }
     }
+}
+
+fn flushed<T>(out: &mut (dyn Write + Send), write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<T>) -> io::Result<T> {
+    let written = write(out)?;
+    out.flush()?;
+    Ok(written)
 }
 
 /// A folder that is made, or filled: its path, if it may be.
@@ -148,14 +184,6 @@ pub(crate) fn find_folder(output: &OsStr, input: &OsStr) -> Result<PathBuf, Fail
         return Err(Failure::Usage(format!("`{shown}` is the input; choose another folder")));
     }
     Ok(real)
-}
-
-fn is_input(real: &Path, input: &OsStr) -> bool {
-    if input == "-" {
-        is_standard_input(real)
-    } else {
-        Path::new(input).canonicalize().is_ok_and(|input| input == real || real.parent() == Some(&input))
-    }
 }
 
 /// Whether a file is what standard input comes from (`- < FILE`).

@@ -17,6 +17,7 @@ mod profile;
 mod ranges;
 mod ranks;
 mod record;
+mod report;
 mod roofline;
 mod slice;
 mod steps;
@@ -51,6 +52,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Slice(args) => slice::run(args),
         Command::Export(args) => export::run(args),
         Command::Ncu(args) => ncu::run(args),
+        Command::Report(args) => report::run(args),
         Command::Record(args) => record::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Profile(args) => profile::run(args),

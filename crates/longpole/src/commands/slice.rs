@@ -5,16 +5,16 @@ use std::io;
 
 use longpole_report::{ChromeError, ChromeOrigin, ChromeSummary, ChromeTrace, Grade, bytes, count};
 
-use crate::args::{Common, Format, SliceArgs};
+use crate::args::{Common, SliceArgs};
 use crate::exit::Failure;
 use crate::session::Session;
-use crate::target::{Compression, Target};
+use crate::target::{Compression, Target, refuse_table_flags};
 
 pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let common = &args.common;
     check_flags("slice", common)?;
     // Before minutes of reading.
-    let target = Target::find(&args.output, &common.input)?;
+    let target = Target::find(&args.output, &[&common.input])?;
     let mut session = Session::open_with_arguments(common)?;
     session.needs_timeline("slice")?;
     let (source, part) = (session.source_path().to_owned(), session.header().part());
@@ -22,7 +22,8 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let writer = concat!("longpole ", env!("CARGO_PKG_VERSION"));
     let lost = session.lost();
     let origin = ChromeOrigin { writer, source: &source, part: &part, lost: &lost };
-    let written = target.write(Compression::of(&args.output), |out| trace.write(out, origin));
+    let compression = Compression::of(&args.output, &target);
+    let written = target.write("slice", |out| compression.write(out, |out| trace.write(out, origin)));
     let (summary, size) = written.map_err(|error| Failure::Output(named(&error, &session, &args.output)))?;
     session.analysed();
     session.note_to_stderr(&said(&summary, size, &session, args, &part));
@@ -35,17 +36,11 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
 
 /// Flags of tables have nothing to work on.
 pub(super) fn check_flags(command: &str, common: &Common) -> Result<(), Failure> {
-    let given = [
-        ("--sort", common.sort.is_some()),
-        ("--limit", common.limit.is_some()),
-        ("--filter", common.filter.is_some()),
-        ("--full-names", common.full_names),
-        ("--json, --markdown and --csv", common.format.format() != Format::Text),
-    ];
-    match given.iter().find(|(_, is_given)| *is_given) {
-        None => Ok(()),
-        Some((flag, _)) => Err(Failure::Usage(format!("{command} writes a trace, not a table: {flag} has no place here"))),
+    refuse_table_flags(common, &format!("{command} writes a trace"))?;
+    if common.full_names {
+        return Err(Failure::Usage(format!("{command} writes a trace, not a table: --full-names has no place here")));
     }
+    Ok(())
 }
 
 pub(super) fn refusal(error: ChromeError) -> Failure {

@@ -24,6 +24,7 @@ mod profile;
 mod readme;
 mod record;
 mod redaction;
+mod report;
 #[path = "../../../longpole-report/tests/report/schema.rs"]
 mod schema;
 mod slice;

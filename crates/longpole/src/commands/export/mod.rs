@@ -71,7 +71,7 @@ fn target(args: &ExportArgs) -> Result<Target, Failure> {
     if output == "-" && io::stdout().is_terminal() {
         return Err(Failure::Usage("standard output is a terminal, where this is of no use: name a file with -o".to_owned()));
     }
-    Target::find(output, &args.common.input)
+    Target::find(output, &[&args.common.input])
 }
 
 /// Reads the trace, which must have something in its scope.
@@ -93,7 +93,8 @@ fn write<T>(
     write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<T>,
 ) -> Result<(T, Option<u64>), Failure> {
     let output = args.output.as_deref().unwrap_or(OsStr::new("-"));
-    target.write(Compression::of(output), write).map_err(|error| Failure::Output(slice::named(&error, session, output)))
+    let compression = Compression::of(output, target);
+    target.write("export", |out| compression.write(out, write)).map_err(|error| Failure::Output(slice::named(&error, session, output)))
 }
 
 /// Says what was written, and how far it can be trusted.

@@ -11,7 +11,7 @@ use longpole_trace::{ActivityId, Ns, ThreadId};
 use super::{WRITER, end, open, slice};
 use crate::args::ExportArgs;
 use crate::exit::Failure;
-use crate::target::{Compression, Target, find_folder};
+use crate::target::{Target, find_folder};
 
 pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     let Some(output) = &args.output else { return Err(Failure::Usage("name the folder to write with -o".to_owned())) };
@@ -59,7 +59,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
         fs::create_dir_all(&folder)?;
         for table in Table::ALL {
             let target = Target::File(folder.join(format!("{}.parquet", table.name())));
-            let (of_table, size) = target.write(Compression::None, |out| export.write(table, out))?;
+            let (of_table, size) = target.write("export", |out| export.write(table, out))?;
             (rows, bytes) = (rows + of_table, bytes + size.unwrap_or(0));
         }
         Ok(())

@@ -56,7 +56,7 @@ pub(super) fn speedscope(args: &ExportArgs) -> Result<(), Failure> {
 
 pub(super) fn collapsed(args: &ExportArgs) -> Result<(), Failure> {
     // Lines of text are for people too.
-    let target = Target::find(args.output.as_deref().unwrap_or(OsStr::new("-")), &args.common.input)?;
+    let target = Target::find(args.output.as_deref().unwrap_or(OsStr::new("-")), &[&args.common.input])?;
     let session = open(args)?;
     let weight = args.weight.unwrap_or(Weight::Host);
     let stacks = stacks(&session, weight);

@@ -14,7 +14,7 @@ use crate::args::ExportArgs;
 use crate::commands::sort_ops;
 use crate::exit::Failure;
 use crate::session::Session;
-use crate::target::{Compression, Target, find_folder};
+use crate::target::{Target, find_folder};
 
 /// Tables that follow from the rows: those of the commands, with all their columns.
 const ANSWERS: [&str; 6] = ["ops", "kernels", "families", "ranges", "memory", "idle"];
@@ -98,7 +98,7 @@ impl Write for Counted<'_> {
 pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     let Some(name) = &args.table else { return folder(args) };
     let which = Which::find(name)?;
-    let target = Target::find(args.output.as_deref().unwrap_or(OsStr::new("-")), &args.common.input)?;
+    let target = Target::find(args.output.as_deref().unwrap_or(OsStr::new("-")), &[&args.common.input])?;
     let session = open(args)?;
     let ((rows, bytes), size) = write(args, &session, &target, |out| {
         let mut counted = Counted { out, bytes: 0 };
@@ -122,7 +122,7 @@ fn folder(args: &ExportArgs) -> Result<(), Failure> {
         fs::create_dir_all(&folder)?;
         for which in Which::all() {
             let target = Target::File(folder.join(format!("{}.csv", which.name())));
-            let ((of_table, size), _) = target.write(Compression::None, |out| {
+            let ((of_table, size), _) = target.write("export", |out| {
                 let mut counted = Counted { out, bytes: 0 };
                 Ok((which.write(&session, &mut counted)?, counted.bytes))
             })?;
