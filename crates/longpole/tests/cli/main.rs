@@ -12,6 +12,7 @@ mod converted;
 mod diff;
 mod docs;
 mod doctor;
+mod export;
 mod harness;
 mod hostile;
 mod importer;
