@@ -37,8 +37,8 @@ mod triage;
 mod vendor;
 
 pub use ceilings::{
-    CeilingKind, CeilingRow, CeilingSubject, CeilingTable, FloorDonor, GroupCeilings, RowCeiling, ScopeWork, StepIdle,
-    ceilings, floor_donors, role_lines, step_ceilings, step_ceilings_with, step_idle,
+    CeilingKind, CeilingRow, CeilingSubject, CeilingTable, FloorDonor, GroupCeilings, RowCeiling, ScopeWork, StepIdle, ceilings,
+    floor_donors, role_lines, step_ceilings, step_ceilings_with, step_idle,
 };
 pub use collectives::{
     Cause, CauseKind, CollectiveEntry, CollectiveGroup, CollectiveKind, CollectiveKindRow, HostCause, MatchedBy, MatchedCollective,
@@ -53,8 +53,8 @@ pub use diff::{
 pub use families::{Family, FamilyRow, family_table};
 pub use host_pace::{HostBoundWindow, host_bound_window};
 pub use idle::{
-    CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, HostSamples, IdleCause, IdlePiece, IdleStretch, IdleStretches, IdleTable, Queue, QueueSample,
-    RangeIdle, SampleRow, idle_pieces, idle_stretches, idle_table,
+    CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, HostSamples, IdleCause, IdlePiece, IdleStretch, IdleStretches, IdleTable, Queue,
+    QueueSample, RangeIdle, SampleRow, idle_pieces, idle_stretches, idle_table,
 };
 pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex};
 pub use kernels::{KernelOwner, KernelRow, kernel_table, short_names};

@@ -39,7 +39,8 @@ pub(crate) struct Format {
 
 /// What can be asked of an input: the commands that read one, in the order of their list.
 pub const QUESTIONS: [&str; 15] = [
-    "triage", "ops", "kernels", "families", "ranges", "steps", "idle", "roofline", "memory", "ranks", "diff", "check", "slice", "report", "ncu",
+    "triage", "ops", "kernels", "families", "ranges", "steps", "idle", "roofline", "memory", "ranks", "diff", "check", "slice", "report",
+    "ncu",
 ];
 
 /// Which of [`QUESTIONS`] a format answers, and how well; those in no list it cannot.
@@ -88,7 +89,8 @@ pub(crate) struct Reading {
 const OF_TIMELINES: &[&str] = &["triage", "kernels", "families", "ranges", "steps", "idle", "ranks", "diff", "check", "slice", "report"];
 
 /// Commands that a timeline with operators answers.
-const WITH_OPERATORS: &[&str] = &["triage", "ops", "kernels", "families", "ranges", "steps", "idle", "ranks", "diff", "check", "slice", "report"];
+const WITH_OPERATORS: &[&str] =
+    &["triage", "ops", "kernels", "families", "ranges", "steps", "idle", "ranks", "diff", "check", "slice", "report"];
 
 /// Every format that is read. The first that recognises an input reads it, so what is more particular stands first, and the most usual last.
 pub(crate) const FORMATS: &[Format] = &[

@@ -126,7 +126,13 @@ fn found<'a, 't>(work: &ScopeWork<'a, 't>, steps: &StepTable, lent: &[FloorDonor
 }
 
 /// Each group with its ceilings.
-fn of_groups(mut found: Finder<'_, '_>, rows: Vec<Vec<OfRow>>, steps: &StepTable, inside: &IdleInside, gap: Option<Ns>) -> Vec<GroupCeilings> {
+fn of_groups(
+    mut found: Finder<'_, '_>,
+    rows: Vec<Vec<OfRow>>,
+    steps: &StepTable,
+    inside: &IdleInside,
+    gap: Option<Ns>,
+) -> Vec<GroupCeilings> {
     found.idle_inside(steps, inside, gap);
     let mut of_groups: Vec<GroupCeilings> = steps
         .groups

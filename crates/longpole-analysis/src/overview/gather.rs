@@ -2,9 +2,9 @@
 
 use longpole_trace::{ActivityId, DeviceId, LaneId, Ns, ThreadId};
 
+use super::OverviewSources;
 use super::rows::{Splitter, of_depth};
 use super::types::{EventName, EventOrigin, LaneKind, LanePlace, OverviewOptions};
-use super::OverviewSources;
 use crate::idle::IdleCause;
 use crate::index::{HostRow, NodeId, TraceIndex, order::end_of};
 use crate::scope::Scope;
@@ -162,8 +162,7 @@ impl View<'_, '_> {
 
 /// Finds the lanes of a scope.
 pub(super) fn gather(index: &TraceIndex<'_>, scope: &Scope, sources: &OverviewSources<'_>, options: &OverviewOptions) -> Gathered {
-    let (mut streams, (mut threads, threads_left_out)) =
-        rayon::join(|| streams(index, scope), || threads(index, scope, options.threads));
+    let (mut streams, (mut threads, threads_left_out)) = rayon::join(|| streams(index, scope), || threads(index, scope, options.threads));
     // Those with most work stay, in the order of the trace.
     let mut sizes: Vec<(usize, usize)> = streams.iter().enumerate().map(|(at, lane)| (lane.len(), at)).collect();
     sizes.sort_unstable_by_key(|&(size, at)| (std::cmp::Reverse(size), at));
@@ -249,10 +248,8 @@ fn streams(index: &TraceIndex<'_>, scope: &Scope) -> Vec<Lane> {
                 rows.sort_by_key(|&row| start(row));
             }
             let mut splitter = Splitter::default();
-            let row = rows
-                .iter()
-                .map(|&row| splitter.place(start(row).get(), end_of(start(row), activities.dur[row as usize]).get()))
-                .collect();
+            let row =
+                rows.iter().map(|&row| splitter.place(start(row).get(), end_of(start(row), activities.dur[row as usize]).get())).collect();
             Lane {
                 kind: LaneKind::Stream,
                 place: LanePlace::Stream(LaneId::from_index(lane)),

@@ -2,9 +2,9 @@
 
 use longpole_trace::{ActivityId, DeviceId, Ns, StrId, Trace};
 
+use super::OverviewSources;
 use super::gather::View;
 use super::types::{EventOrigin, LaneKind, LanePlace, Moment, MomentSubject, OverviewLane, OverviewOptions};
-use super::OverviewSources;
 use crate::families::Family;
 use crate::idle::{CauseRow, IdleCause};
 use crate::index::{HostRow, NodeId, TraceIndex, order::end_of};
@@ -88,7 +88,9 @@ pub(super) fn spots(index: &TraceIndex<'_>, scope: &Scope, sources: &OverviewSou
     let trace = index.trace();
     let mut spots = Vec::new();
     for (at, smell) in sources.triage.smells.iter().enumerate() {
-        spots.extend(finder.smell(smell.code, &smell.subject).map(|(label, target)| finder.spot(MomentSubject::Smell(at as u32), label, target)));
+        spots.extend(
+            finder.smell(smell.code, &smell.subject).map(|(label, target)| finder.spot(MomentSubject::Smell(at as u32), label, target)),
+        );
     }
     for row in &sources.idle.causes {
         spots.push(finder.spot(MomentSubject::Cause(row.cause), "the largest gap of this cause", gap(row)));
@@ -273,14 +275,7 @@ pub(super) fn placed(view: &View<'_, '_>, spots: Vec<Spot>, lanes: &[OverviewLan
             let at = at_start.into_iter().position(|event| is_it(event.origin))?;
             Some(lane.first + (first + at) as u32)
         });
-        Moment {
-            subject: spot.subject,
-            label: spot.label,
-            start: spot.start,
-            end: spot.end,
-            lane: lane.map(|lane| lane as u32),
-            event,
-        }
+        Moment { subject: spot.subject, label: spot.label, start: spot.start, end: spot.end, lane: lane.map(|lane| lane as u32), event }
     };
     spots.into_iter().map(moment).collect()
 }

@@ -357,7 +357,9 @@ fn a_scope_shows_its_own_alone() {
     assert!(window.start == Ns(200_000) && window.end <= Ns(295_000), "{window:?}");
     let device: Ns = (0..trace.activities.len())
         .map(ActivityId::from_index)
-        .filter(|&id| looked.index.links().call(id).is_some_and(|call| (200_000..300_000).contains(&trace.api_calls.start[call.index()].get())))
+        .filter(|&id| {
+            looked.index.links().call(id).is_some_and(|call| (200_000..300_000).contains(&trace.api_calls.start[call.index()].get()))
+        })
         .map(|id| trace.activities.dur[id.index()])
         .sum();
     assert_eq!(looked.overview.icicle[0].device_ns, device);
@@ -392,5 +394,8 @@ fn deep_nesting_and_much_at_once_share_the_last_row() {
     let deepest = overview.icicle.iter().filter(|node| node.kind == IcicleKind::Op).count();
     assert!(deepest <= 96, "{deepest}");
     let tree = looked.index.tree();
-    assert_eq!(tree.nodes().filter(|&node| matches!(tree.row(node), HostRow::Op(_))).count() as u64, lane(overview, LaneKind::Ops, 0).total);
+    assert_eq!(
+        tree.nodes().filter(|&node| matches!(tree.row(node), HostRow::Op(_))).count() as u64,
+        lane(overview, LaneKind::Ops, 0).total
+    );
 }

@@ -50,8 +50,16 @@ pub fn html_document(
     cuts: &mut HtmlCuts,
 ) -> Result<Box<RawValue>, serde_json::Error> {
     let mut out = Vec::new();
-    let cutting =
-        Cutting { limits, cuts, open: vec![Open::Object(name.to_owned())], written: 0, skipping: None, key: None, chars_left: 0, text_chars: 0 };
+    let cutting = Cutting {
+        limits,
+        cuts,
+        open: vec![Open::Object(name.to_owned())],
+        written: 0,
+        skipping: None,
+        key: None,
+        chars_left: 0,
+        text_chars: 0,
+    };
     document.serialize(&mut serde_json::Serializer::with_formatter(&mut out, cutting))?;
     let text = String::from_utf8(out).map_err(|error| serde::ser::Error::custom(error.to_string()))?;
     RawValue::from_string(text)

@@ -295,7 +295,8 @@ fn no_page_is_too_large() {
     let (page, run) = made(&[path.to_str().expect("UTF-8")]);
     assert!(page.bytes < 15_000_000, "{}", page.bytes);
     let cuts: BTreeSet<&str> = page.report["cuts"].as_array().expect("a list").iter().filter_map(|cut| cut["list"].as_str()).collect();
-    for list in ["triage.kernels", "triage.ops", "triage.ranges", "timeline.threads", "timeline.streams", "characters of the longest text"] {
+    for list in ["triage.kernels", "triage.ops", "triage.ranges", "timeline.threads", "timeline.streams", "characters of the longest text"]
+    {
         assert!(cuts.contains(list) && run.stderr.contains(list), "{list}: {cuts:?}\n{}", run.stderr);
     }
     check_timeline("crowded", &page);

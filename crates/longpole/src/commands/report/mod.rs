@@ -71,8 +71,7 @@ impl Out<'_> {
         }
         let name = if matches!(self.target, Target::Stdout) { String::new() } else { format!(" {shown}") };
         let redacted = if self.args.common.no_redact { "not redacted" } else { "redacted" };
-        let cut: Vec<String> =
-            cuts.lists().map(|(list, kept, of)| format!("{list} {} of {}", count(kept), count(of))).collect();
+        let cut: Vec<String> = cuts.lists().map(|(list, kept, of)| format!("{list} {} of {}", count(kept), count(of))).collect();
         let cut = if cut.is_empty() { "nothing cut".to_owned() } else { format!("cut: {}", cut.join(", ")) };
         complain(&format!("wrote{name}: {}; {about}{redacted}; {cut}", bytes(page.len() as i64)));
         Ok(())

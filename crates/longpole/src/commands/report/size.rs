@@ -40,9 +40,7 @@ impl Room {
 }
 
 /// Makes a page with all that may be in it, and again with less as long as it is too large.
-pub(super) fn fitting(
-    mut make: impl FnMut(&Room) -> Result<(Vec<u8>, HtmlCuts), Failure>,
-) -> Result<(Vec<u8>, HtmlCuts), Failure> {
+pub(super) fn fitting(mut make: impl FnMut(&Room) -> Result<(Vec<u8>, HtmlCuts), Failure>) -> Result<(Vec<u8>, HtmlCuts), Failure> {
     for number in 0..MOST_TRIES {
         let (page, cuts) = make(&Room::of_try(number))?;
         if page.len() <= MOST_BYTES {

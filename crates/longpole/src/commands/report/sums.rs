@@ -37,11 +37,15 @@ pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failur
     let page = Page { limit: Some(HEAD), ..Page::default() };
     let text = first_page(sums_text(&header, &result, trace, &page, full_names, &options));
     let path = session.source_path();
-    let title = title(&before.as_ref().map_or_else(|| path.to_owned(), |(before, ..)| format!("{path} compared with {}", before.header().source.path)));
+    let title = title(
+        &before.as_ref().map_or_else(|| path.to_owned(), |(before, ..)| format!("{path} compared with {}", before.header().source.path)),
+    );
     let (html, cuts) = size::fitting(|room| {
         let (limits, mut cuts) = (&room.limits, HtmlCuts::default());
-        let mut documents =
-            vec![("sums", html_document("sums", &wire::sums_triage(&header, &result, trace), limits, &mut cuts).map_err(std::io::Error::from)?)];
+        let mut documents = vec![(
+            "sums",
+            html_document("sums", &wire::sums_triage(&header, &result, trace), limits, &mut cuts).map_err(std::io::Error::from)?,
+        )];
         let mut of_before = None;
         if let Some((before, diff, first)) = &before {
             let compared = wire::diff(&before.header(), &header, diff, None);

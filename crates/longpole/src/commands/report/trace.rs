@@ -7,7 +7,9 @@ use longpole_analysis::{
     overview, roofline, step_ceilings_with, step_idle, triage,
 };
 use longpole_report::views::{StepLayout, StepOrder, Steps};
-use longpole_report::{Grade, HtmlCuts, HtmlKind, HtmlLimits, HtmlOverview, HtmlPage, Page, TextOptions, count, html_document, triage_text, wire};
+use longpole_report::{
+    Grade, HtmlCuts, HtmlKind, HtmlLimits, HtmlOverview, HtmlPage, Page, TextOptions, count, html_document, triage_text, wire,
+};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -66,16 +68,19 @@ pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failur
     let page = Page { limit: Some(HEAD), ..Page::default() };
     let text = first_page(triage_text(&header, &results.triage, trace, &page, &options));
     let path = session.source_path();
-    let title = title(&compared.as_ref().map_or_else(
-        || path.to_owned(),
-        |(before, ..)| format!("{path} compared with {}", before.header().source.path),
-    ));
+    let title = title(
+        &compared.as_ref().map_or_else(|| path.to_owned(), |(before, ..)| format!("{path} compared with {}", before.header().source.path)),
+    );
     let layout = StepLayout { order: StepOrder::default(), limit: None, by_kernel: false, full_names: args.common.full_names };
     let (mut total, mut kept) = (0, 0);
     let (html, cuts) = size::fitting(|room| {
         let mut cuts = HtmlCuts::default();
-        let sources =
-            OverviewSources { triage: &results.triage, steps: &results.steps, idle: &results.idle.table, stretches: &results.idle.stretches };
+        let sources = OverviewSources {
+            triage: &results.triage,
+            steps: &results.steps,
+            idle: &results.idle.table,
+            stretches: &results.idle.stretches,
+        };
         let overview = overview(&session.index, &session.scope, &sources, &room.overview);
         (total, kept) = (overview.events_total, overview.events_kept() as u64);
         let mut documents = Documents { limits: &room.limits, cuts: &mut cuts, made: Vec::new() };
@@ -145,8 +150,7 @@ fn results<'s>(
     let ((triage, memory, roofline), (steps, work, idle)) = rayon::join(
         || (triage(index, scope, options), memory_table(index, scope), roofline(index, scope, peaks)),
         || {
-            let (steps, work) =
-                rayon::join(|| steps::find(session, None, out.args.ignore_ranges), || ScopeWork::find(index, scope, peaks));
+            let (steps, work) = rayon::join(|| steps::find(session, None, out.args.ignore_ranges), || ScopeWork::find(index, scope, peaks));
             let idle = step_idle(&work, &steps);
             (steps, work, idle)
         },
