@@ -262,7 +262,7 @@ Examples:
         if is_of_tables { arg.hide(true) } else { arg }
     }))]
     #[command(mut_arg("full_names", |arg| arg.help("Never shorten names in sentences; tables show whole names anyway")))]
-    #[command(mut_arg("input", |arg| arg.value_name("INPUT").help("A trace, a directory of rank files, a report of Nsight Compute, or - for standard input")))]
+    #[command(mut_arg("input", |arg| arg.index(1).value_name("INPUT").help("A trace, a directory of rank files, a report of Nsight Compute, or - for standard input")))]
     Report(ReportArgs),
     /// Nsight Compute reports: why a kernel is slow, all launches, source lines, two reports compared
     #[command(

@@ -14,7 +14,7 @@ pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub(crate) common: Common,
     /// A trace or report from before, to compare with
-    #[arg(value_name = "BEFORE")]
+    #[arg(value_name = "BEFORE", index = 2)]
     pub(crate) before: Option<OsString>,
     /// The page to write, or - for standard output
     #[arg(long, short, value_name = "HTML", help_heading = "Output")]
