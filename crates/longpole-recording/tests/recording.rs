@@ -8,9 +8,9 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use longpole_recording::{
-    Api, Clock, Context, Cost, Device, Dropped, End, EventRecord, Family, Fault, FaultKind, GraphNode, Header, Kernel, Memcpy, Memset, Nvtx,
-    Overhead, PeerCopy, Process, RandomAccess, RangeState, Record, Recording, Refused, Sink, StringId, Sync, Thread, Writer, copy_whole_frames,
-    is_recording, read, read_file,
+    Api, Clock, Context, Cost, Device, Dropped, End, EventRecord, Family, Fault, FaultKind, GraphNode, Header, Kernel, Memcpy, Memset,
+    Nvtx, Overhead, PeerCopy, Process, RandomAccess, RangeState, Record, Recording, Refused, Sink, StringId, Sync, Thread, Writer,
+    copy_whole_frames, is_recording, read, read_file,
 };
 use proptest::prelude::*;
 
