@@ -126,8 +126,10 @@ class Suite:
         shape: Optional[Dict[str, int]] = None,
         bytes: Optional[int] = None,  # noqa: A002 - the protocol's word
         flops: Optional[int] = None,
+        dtype: Optional[str] = None,
     ) -> Callable[[Callable[[], Case]], Callable[[], Case]]:
-        """Add the decorated function, which returns a :class:`Case`. ``bytes`` and ``flops`` are what one run has to move and compute at least."""
+        """Add the decorated function, which returns a :class:`Case`. ``bytes`` and ``flops`` are what one run has to move and compute at least,
+        ``dtype`` the type of number it computes with, as a measured peak is named (``bf16``)."""
         parts = _parts_of(key)
         if key in self._entries:
             raise ValueError(f"{key} is in the suite twice")
@@ -139,6 +141,7 @@ class Suite:
             "shape": shape,
             "bytes": bytes,
             "flops": flops,
+            "dtype": dtype,
             "unit_runs": 1,
         }
 
@@ -519,6 +522,7 @@ def _measure(device: _Device, case: Case, info: Dict[str, Any], options: argpars
         key=key,
         bytes=info["bytes"],
         flops=info["flops"],
+        dtype=info["dtype"],
         method=method,
         launches_per_sample=runs,
         buffers_rotated=len(ready.sets),
@@ -550,9 +554,6 @@ def _measure(device: _Device, case: Case, info: Dict[str, Any], options: argpars
         time_ps = (passed + runs // 2) // runs
         emit("sample", key=key, index=len(taken), time_ps=time_ps, **state)
         taken.append((time_ps, state["throttled"] is True))
-    throttled = sum(throttled for _, throttled in taken)
-    if throttled:
-        notes.append(f"{throttled} of {len(taken)} samples were taken while the device held its clocks down")
     emit(
         "end",
         key=key,

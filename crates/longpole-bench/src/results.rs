@@ -68,6 +68,9 @@ pub struct KeyResult {
     pub bytes: Option<u64>,
     /// Floating-point operations of one run.
     pub flops: Option<u64>,
+    /// The type of number that they are done on, where the suite says it.
+    #[serde(default)]
+    pub dtype: Option<String>,
     /// What the second-level cache held.
     pub l2: L2,
     /// What the clock stood around.
@@ -149,6 +152,7 @@ impl KeyResult {
             key: start.key.clone(),
             bytes: start.bytes,
             flops: start.flops,
+            dtype: start.dtype.clone(),
             l2: start.l2,
             method: start.method,
             launches_per_sample: start.launches_per_sample,
@@ -286,8 +290,16 @@ mod tests {
 
     fn result(variant: &str, process: u32, times: &[u64]) -> KeyResult {
         let key = Key::parse(&format!("m/ops/gemv/decode/{variant}")).unwrap();
-        let start =
-            Start { key, bytes: Some(8), flops: None, method: Method::Graph, launches_per_sample: 2, buffers_rotated: 3, l2: L2::Cold };
+        let start = Start {
+            key,
+            bytes: Some(8),
+            flops: None,
+            dtype: None,
+            method: Method::Graph,
+            launches_per_sample: 2,
+            buffers_rotated: 3,
+            l2: L2::Cold,
+        };
         let mut result = KeyResult::begin(&start);
         for (at, &time_ps) in times.iter().enumerate() {
             let sm = 1000 + at as u32;

@@ -35,7 +35,8 @@ impl Gemm {
 
 pub(crate) fn add(suite: Suite<Cuda>) -> Result<Suite<Cuda>, KeyError> {
     let [m, n, k] = [M, N, K].map(u64::from);
-    let described = benchmark("Example/ops/gemm/prefill/cublaslt", &[("m", m), ("n", n), ("k", k)], BYTES, Some(2 * m * n * k))?;
+    let mut described = benchmark("Example/ops/gemm/prefill/cublaslt", &[("m", m), ("n", n), ("k", k)], BYTES, Some(2 * m * n * k))?;
+    described.dtype = Some("bf16".to_owned());
     Ok(suite.benchmark(described, |_: &mut Cuda| Ok(Gemm::default())))
 }
 

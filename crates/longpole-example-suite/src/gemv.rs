@@ -44,7 +44,8 @@ pub(crate) fn add(suite: Suite<Cuda>) -> Result<Suite<Cuda>, KeyError> {
     WAYS.into_iter().try_fold(suite, |suite, way| {
         let shape = [("rows", u64::from(ROWS)), ("columns", u64::from(COLUMNS))];
         let flops = 2 * u64::from(ROWS) * u64::from(COLUMNS);
-        let described = benchmark(&format!("Example/ops/gemv/decode/{}", way.variant), &shape, BYTES, Some(flops))?;
+        let mut described = benchmark(&format!("Example/ops/gemv/decode/{}", way.variant), &shape, BYTES, Some(flops))?;
+        described.dtype = Some("bf16".to_owned());
         let body = move |_: &mut Cuda| Ok(Gemv { way, sets: Sets::default(), kernel: None, matrix: Vec::new(), vector: Vec::new() });
         Ok(suite.benchmark(described, body))
     })

@@ -37,7 +37,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ),
     // The chores work on files and on the built program, so that they keep working while the crates are taken apart.
     ("xtask", &[]),
-    ("longpole-fuzz", &["longpole-trace", "longpole-ingest", "longpole-analysis", "longpole-ncu", "longpole-recording"]),
+    ("longpole-fuzz", &["longpole-trace", "longpole-ingest", "longpole-analysis", "longpole-ncu", "longpole-recording", "longpole-bench"]),
 ];
 
 /// The little of a manifest that the rules need: its sections with their keys and the rest of each line.

@@ -103,6 +103,7 @@ pub fn measure<D: Driver>(
         key: benchmark.key.clone(),
         bytes: benchmark.bytes,
         flops: benchmark.flops,
+        dtype: benchmark.dtype.clone(),
         method,
         launches_per_sample: sampler.runs(),
         buffers_rotated: ready.sets,
@@ -116,10 +117,6 @@ pub fn measure<D: Driver>(
     }
     let warm_up_ns = driver.now_ns().saturating_sub(began);
     let (taken, stopped_by) = sample(driver, &mut ready, &sampler, &benchmark.key, settings, (began, deadline), emit)?;
-    let throttled = taken.iter().filter(|(_, throttled)| *throttled).count();
-    if throttled > 0 {
-        notes.push(format!("{throttled} of {} samples were taken while the device held its clocks down", taken.len()));
-    }
     emit(&Event::End(End {
         key: benchmark.key.clone(),
         samples: u32::try_from(taken.len()).unwrap_or(u32::MAX),

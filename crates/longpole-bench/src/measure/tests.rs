@@ -147,8 +147,6 @@ fn throttled_samples_are_marked_and_kept() {
     // They took twice the time, but for those on the edges.
     let slow = run.samples.iter().filter(|sample| sample.time_ps > 190_000_000).count();
     assert!(slow.abs_diff(throttled.len()) <= 2, "{slow} are slow, {} are marked", throttled.len());
-    let expected = format!("{} of {} samples were taken while the device held its clocks down", throttled.len(), run.samples.len());
-    assert!(run.end.notes.contains(&expected), "{:?}", run.end.notes);
 }
 
 #[test]

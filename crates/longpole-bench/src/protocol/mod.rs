@@ -58,6 +58,9 @@ pub struct Benchmark {
     pub bytes: Option<u64>,
     /// Floating-point operations of one run, a fused multiply-add as two; `None` if that is not a fair measure of it.
     pub flops: Option<u64>,
+    /// The type of number that they are done on, as a peak names it (`bf16`, `fp8`): what the rate is held against. `None` if not said.
+    #[serde(default)]
+    pub dtype: Option<String>,
     /// Times that one run does the operation; `bytes`, `flops` and the times of samples are those of a run.
     #[serde(default = "one")]
     pub unit_runs: u32,
@@ -149,6 +152,9 @@ pub struct Start {
     pub bytes: Option<u64>,
     /// As in [`Benchmark`].
     pub flops: Option<u64>,
+    /// As in [`Benchmark`].
+    #[serde(default)]
+    pub dtype: Option<String>,
     /// How it is timed.
     pub method: Method,
     /// Runs that one sample is the mean of.
@@ -261,6 +267,6 @@ impl Benchmark {
     /// The benchmark of a key, with nothing known but what the key says.
     pub fn new(key: Key) -> Self {
         let (model, op, phase) = (key.model().to_owned(), key.name().to_owned(), key.phase().map(str::to_owned));
-        Self { key, model, op, phase, shape: None, bytes: None, flops: None, unit_runs: 1 }
+        Self { key, model, op, phase, shape: None, bytes: None, flops: None, dtype: None, unit_runs: 1 }
     }
 }

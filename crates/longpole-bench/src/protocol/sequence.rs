@@ -102,6 +102,7 @@ mod tests {
             key: key(variant),
             bytes: None,
             flops: None,
+            dtype: None,
             method,
             launches_per_sample: 1,
             buffers_rotated: 1,

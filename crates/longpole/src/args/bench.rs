@@ -215,6 +215,9 @@ pub(crate) struct BenchRunArgs {
     /// A key, the beginning of keys, or a regular expression; all if none is given
     #[arg(value_name = "KEY")]
     pub(crate) keys: Vec<String>,
+    /// The same, as `bench compare` takes it; may be repeated
+    #[arg(long = "key", short = 'k', value_name = "KEY", help_heading = "Benchmarks")]
+    pub(crate) more_keys: Vec<String>,
     /// Only benchmarks of this model
     #[arg(long, value_name = "MODEL", help_heading = "Benchmarks")]
     pub(crate) model: Option<String>,

@@ -258,6 +258,7 @@ mod tests {
             key,
             bytes: None,
             flops: None,
+            dtype: None,
             method: Method::Graph,
             launches_per_sample: 1,
             buffers_rotated: 1,

@@ -59,16 +59,20 @@ pub(crate) fn source(results: &Results, path: Option<&str>) -> BenchSource {
     }
 }
 
-/// The matrix rate that shares are of: that of bf16 if it was measured, else the highest.
-fn flops_peak(peaks: &MeasuredPeaks) -> Option<(PeakKind, u64)> {
+/// The matrix rate that shares are of: that of the benchmark's own type of number; where the suite does not say that, bf16's if it was
+/// measured, else the highest. A type that was not measured has no share.
+fn flops_peak(peaks: &MeasuredPeaks, dtype: Option<&str>) -> Option<(PeakKind, u64)> {
+    if let Some(dtype) = dtype {
+        return peaks.flops_per_s.iter().find(|(kind, _)| kind.name() == dtype).copied();
+    }
     let bf16 = peaks.flops_per_s.iter().find(|(kind, _)| *kind == PeakKind::Bf16);
     bf16.or_else(|| peaks.flops_per_s.iter().max_by_key(|(_, rate)| *rate)).copied()
 }
 
 /// The larger of the two shares: what holds a benchmark back is more likely that one.
-fn share(bytes_per_s: Option<f64>, flops_per_s: Option<f64>, peaks: &MeasuredPeaks) -> Option<BenchShare> {
+fn share(bytes_per_s: Option<f64>, flops_per_s: Option<f64>, dtype: Option<&str>, peaks: &MeasuredPeaks) -> Option<BenchShare> {
     let of_memory = bytes_per_s.zip(peaks.memory_bytes_per_s).map(|(rate, peak)| (rate / peak as f64, "memory"));
-    let of_math = flops_per_s.zip(flops_peak(peaks)).map(|(rate, (kind, peak))| (rate / peak as f64, kind.name()));
+    let of_math = flops_per_s.zip(flops_peak(peaks, dtype)).map(|(rate, (kind, peak))| (rate / peak as f64, kind.name()));
     let larger = match (of_memory, of_math) {
         (Some(memory), Some(math)) => Some(if math.0 > memory.0 { math } else { memory }),
         (memory, math) => memory.or(math),
@@ -94,7 +98,7 @@ fn row(result: &KeyResult, peaks: Option<&MeasuredPeaks>) -> BenchRow {
         flops: result.flops,
         bytes_per_s,
         flops_per_s,
-        peak: peaks.and_then(|peaks| share(bytes_per_s, flops_per_s, peaks)),
+        peak: peaks.and_then(|peaks| share(bytes_per_s, flops_per_s, result.dtype.as_deref(), peaks)),
         method: Some(method(result.method)),
         l2: Some(l2(result.l2)),
         correct: result.correct,
@@ -155,9 +159,12 @@ mod tests {
             flops_per_s: vec![(PeakKind::Fp8, 1_400), (PeakKind::Bf16, 700)],
             ..MeasuredPeaks::default()
         };
-        let of = |bytes, flops| share(bytes, flops, &peaks).map(|share| (share.fraction, share.of));
+        let of_type = |bytes, flops, dtype| share(bytes, flops, dtype, &peaks).map(|share| (share.fraction, share.of));
+        let of = |bytes, flops| of_type(bytes, flops, None);
         assert_eq!(of(Some(2e12), Some(70.0)), Some((0.5, "memory".to_owned())));
         assert_eq!(of(Some(2e11), Some(630.0)), Some((0.9, "bf16".to_owned())));
+        assert_eq!(of_type(None, Some(700.0), Some("fp8")), Some((0.5, "fp8".to_owned())));
+        assert_eq!(of_type(Some(2e12), Some(700.0), Some("int8")), Some((0.5, "memory".to_owned())));
         assert_eq!(of(None, Some(630.0)), Some((0.9, "bf16".to_owned())));
         assert_eq!(of(None, None), None);
     }

@@ -26,7 +26,8 @@ pub(super) fn run(args: &BenchRunArgs) -> Result<(), Failure> {
     let suite = suite(&args.suite)?;
     let suite_before = suite_before(&args.comparing, &args.suite.more)?;
     let list = suite.list()?;
-    let chosen = choose::benchmarks(&list, &args.keys, args.model.as_deref())?;
+    let selectors = [args.keys.as_slice(), &args.more_keys].concat();
+    let chosen = choose::benchmarks(&list, &selectors, args.model.as_deref())?;
     let keys: Vec<_> = chosen.iter().map(|benchmark| benchmark.key.clone()).collect();
     let when = When::now();
     let SaveFlags { output, results: folder, no_save } = &args.save;
