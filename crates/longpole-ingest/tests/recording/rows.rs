@@ -96,6 +96,23 @@ fn ranges_nest_by_thread_and_domain_and_may_end_on_another_thread() {
     assert_eq!(problem(&imported, ProblemCode::RangeOpenedBefore).unwrap().0, 1);
 }
 
+/// Threads write side by side: what one of them ended may come before what another started.
+#[test]
+fn an_end_may_stand_before_its_start_and_a_number_may_come_again() {
+    let made = Made::new(1)
+        .launch(7, 0, "k", 0)
+        .nvtx(Nvtx::END, 8, 95, "", "", Some(3))
+        .nvtx(Nvtx::START, 7, 80, "", "request", Some(3))
+        .nvtx(Nvtx::START, 7, 85, "", "again", Some(4))
+        .nvtx(Nvtx::START, 7, 88, "", "again", Some(4))
+        .nvtx(Nvtx::END, 7, 90, "", "", Some(4))
+        .nvtx(Nvtx::END, 8, 99, "", "", Some(77));
+    let imported = read(&made.end());
+    assert_eq!(ranges(&imported.trace), ["80 +15 request Number(7)", "85 +815 again Number(7)", "88 +2 again Number(7)"]);
+    assert_eq!(problem(&imported, ProblemCode::UnclosedRange).unwrap().0, 1);
+    assert_eq!(problem(&imported, ProblemCode::RangeOpenedBefore).unwrap().0, 1);
+}
+
 #[test]
 fn operators_that_pytorch_announces_are_operators() {
     let made = Made::new(1)

@@ -36,7 +36,7 @@ pub fn ranges(rows: &[RangeRow], layout: RangeLayout) -> Table {
         Column::new("gpu_busy_of_span_fraction", "busy", Kind::Share).droppable(1).or_absent(NO_WORK),
         Column::new("kernels", "kernels", Kind::Count).droppable(2),
         of_replays(Column::new("replayed_ns", "replayed", Kind::Time).in_unit_of("gpu").droppable(8)),
-        of_replays(Column::new("replayed_kernels", "kernels", Kind::Count).droppable(9)),
+        Column::new("replayed_kernels", "replayed kernels", Kind::Count).in_csv_only(),
     ];
     let shown: HashSet<(&[String], &str)> = rows.iter().map(|row| (row.parents.as_slice(), row.name.as_str())).collect();
     let body = rows
