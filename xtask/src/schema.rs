@@ -13,7 +13,7 @@ use jsonschema::Validator;
 use serde_json::Value;
 
 /// Documents that no command prints: files that are kept, and what suites of benchmarks print. Tests of their crates check them.
-const NOT_PRINTED: [&str; 1] = ["longpole.bench.results/1"];
+const NOT_PRINTED: [&str; 2] = ["longpole.bench.results/1", "longpole.report/1"];
 
 /// Command lines that read no trace. `--json` is added at the end.
 const COMMANDS_ALONE: [&[&str]; 10] = [

@@ -15,6 +15,7 @@ mod kernels;
 mod median;
 mod memory;
 mod ops;
+mod overview;
 mod pace;
 mod phrases;
 mod profiler_overhead;
@@ -27,6 +28,7 @@ mod scope;
 mod short_name;
 mod smells;
 mod sort;
+mod stacks;
 mod step_choice;
 mod steps;
 mod stream_health;
@@ -36,8 +38,8 @@ mod triage;
 mod vendor;
 
 pub use ceilings::{
-    CeilingKind, CeilingRow, CeilingSubject, CeilingTable, FloorDonor, GroupCeilings, RowCeiling, ScopeWork, ceilings, floor_donors,
-    role_lines, step_ceilings,
+    CeilingKind, CeilingRow, CeilingSubject, CeilingTable, FloorDonor, GroupCeilings, RowCeiling, ScopeWork, StepIdle, ceilings,
+    floor_donors, role_lines, step_ceilings, step_ceilings_with, step_idle,
 };
 pub use collectives::{
     Cause, CauseKind, CollectiveEntry, CollectiveGroup, CollectiveKind, CollectiveKindRow, HostCause, MatchedBy, MatchedCollective,
@@ -52,13 +54,17 @@ pub use diff::{
 pub use families::{Family, FamilyRow, family_table};
 pub use host_pace::{HostBoundWindow, host_bound_window};
 pub use idle::{
-    CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, HostSamples, IdleCause, IdlePiece, IdleTable, Queue, QueueSample, RangeIdle,
-    SampleRow, idle_pieces, idle_table,
+    CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, HostSamples, IdleCause, IdlePiece, IdleStretch, IdleStretches, IdleTable, Queue,
+    QueueSample, RangeIdle, SampleRow, each_idle_piece, idle_pieces, idle_stretches, idle_table,
 };
 pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex};
 pub use kernels::{KernelOwner, KernelRow, kernel_table, short_names};
 pub use memory::{MemoryRow, MemoryTable, memory_table};
 pub use ops::{GroupBy, OpRow, OpRowKind, OpTable, op_table};
+pub use overview::{
+    Block, Curve, CurveKind, EventName, EventOrigin, IcicleKind, IcicleNode, LaneKind, LanePlace, Level, Moment, MomentSubject, Overview,
+    OverviewEvent, OverviewLane, OverviewOptions, OverviewSources, overview,
+};
 pub use profiler_overhead::{ProfilerOverhead, profiler_overhead};
 pub use questions::Question;
 pub use ranges::{RangeRow, range_table};
@@ -70,6 +76,7 @@ pub use scope::{Scope, ScopeError, ScopeSpec};
 pub use short_name::{MAX_CHARS as SHORT_NAME_MAX_CHARS, short_name};
 pub use smells::{Ceiling, Explanation, Fact, FactValue, Smell, THRESHOLDS, Threshold, Unit, explain, explanations};
 pub use sort::SortKey;
+pub use stacks::{StackFrame, StackTree, device_label, device_stacks, host_stacks, idle_stacks, thread_label};
 pub use steps::{
     BorrowedRoles, Culprit, FoundBy, LayerKind, LayerStructure, LeftOut, Part, RoleDonor, RoleSource, SlowStep, Step, StepGroup, StepLayer,
     StepNote, StepOptions, StepRow, StepTable, StripLayer, Why, borrow_roles, role_donors, step_table,

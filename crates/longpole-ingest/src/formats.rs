@@ -1,14 +1,12 @@
 //! The registry of formats: how each is recognised and read, one line each.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use longpole_trace::{Recorder, TraceBuilder};
 
-use crate::kineto::{self, Counting, Dialect, FileFacts, FileSource, StreamSource};
+use crate::kineto::{self, Dialect, FileFacts, FileSource, StreamSource};
 use crate::neighbours::is_utf16;
 use crate::{nsys, recording, totals};
 
@@ -38,8 +36,10 @@ pub(crate) struct Format {
 }
 
 /// What can be asked of an input: the commands that read one, in the order of their list.
-pub const QUESTIONS: [&str; 14] =
-    ["triage", "ops", "kernels", "families", "ranges", "steps", "idle", "roofline", "memory", "ranks", "diff", "check", "slice", "ncu"];
+pub const QUESTIONS: [&str; 15] = [
+    "triage", "ops", "kernels", "families", "ranges", "steps", "idle", "roofline", "memory", "ranks", "diff", "check", "slice", "report",
+    "ncu",
+];
 
 /// Which of [`QUESTIONS`] a format answers, and how well; those in no list it cannot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,10 +84,11 @@ pub(crate) struct Reading {
 }
 
 /// Commands that a timeline answers.
-const OF_TIMELINES: &[&str] = &["triage", "kernels", "families", "ranges", "steps", "idle", "ranks", "diff", "check", "slice"];
+const OF_TIMELINES: &[&str] = &["triage", "kernels", "families", "ranges", "steps", "idle", "ranks", "diff", "check", "slice", "report"];
 
 /// Commands that a timeline with operators answers.
-const WITH_OPERATORS: &[&str] = &["triage", "ops", "kernels", "families", "ranges", "steps", "idle", "ranks", "diff", "check", "slice"];
+const WITH_OPERATORS: &[&str] =
+    &["triage", "ops", "kernels", "families", "ranges", "steps", "idle", "ranks", "diff", "check", "slice", "report"];
 
 /// Every format that is read. The first that recognises an input reads it, so what is more particular stands first, and the most usual last.
 pub(crate) const FORMATS: &[Format] = &[
@@ -102,7 +103,7 @@ pub(crate) const FORMATS: &[Format] = &[
             producers: "trtexec of TensorRT 7 and newer (medians since 8.4)",
             endings: &[".json"],
             record: "trtexec --loadEngine=ENGINE --exportProfile=profile.json --separateProfileRun",
-            answers: Answers { whole: &[], if_recorded: &[], totals: &["triage", "kernels", "families", "diff", "check"] },
+            answers: Answers { whole: &[], if_recorded: &[], totals: &["triage", "kernels", "families", "diff", "check", "report"] },
         },
     },
     Format {
@@ -116,7 +117,11 @@ pub(crate) const FORMATS: &[Format] = &[
             producers: "trees of Triton 3.0 and newer, NVIDIA and AMD; times, flops and bytes, cycles",
             endings: &[".hatchet", ".json"],
             record: "proton.start(\"name\", hook=\"triton\") ... proton.finalize()",
-            answers: Answers { whole: &[], if_recorded: &[], totals: &["triage", "kernels", "families", "ranges", "diff", "check"] },
+            answers: Answers {
+                whole: &[],
+                if_recorded: &[],
+                totals: &["triage", "kernels", "families", "ranges", "diff", "check", "report"],
+            },
         },
     },
     Format {
@@ -130,7 +135,7 @@ pub(crate) const FORMATS: &[Format] = &[
             producers: "begin and end pairs, asynchronous ones, complete events",
             endings: &[".json", ".json.gz"],
             record: "any program that writes the Trace Event Format",
-            answers: Answers { whole: &["triage", "ranges", "diff", "check", "slice"], if_recorded: &[], totals: &[] },
+            answers: Answers { whole: &["triage", "ranges", "diff", "check", "slice", "report"], if_recorded: &[], totals: &[] },
         },
     },
     Format {
@@ -145,7 +150,7 @@ pub(crate) const FORMATS: &[Format] = &[
             endings: &[".json", ".json.gz"],
             record: "SessionOptions.enable_profiling = True",
             answers: Answers {
-                whole: &["triage", "ops", "ranges", "diff", "check", "slice"],
+                whole: &["triage", "ops", "ranges", "diff", "check", "slice", "report"],
                 if_recorded: &["kernels", "families", "steps", "idle", "ranks"],
                 totals: &[],
             },
@@ -217,7 +222,7 @@ const READ_BY_THEIR_OWN_COMMAND: [FormatFacts; 1] = [FormatFacts {
     producers: "reports and CSV of ncu 2020 to 2025",
     endings: &[".ncu-rep", ".ncu-repz", ".csv"],
     record: "ncu -o report PROGRAM",
-    answers: Answers { whole: &["diff", "ncu"], if_recorded: &[], totals: &[] },
+    answers: Answers { whole: &["diff", "report", "ncu"], if_recorded: &[], totals: &[] },
 }];
 
 /// A JSON document begins with a bracket, after white space and perhaps a byte order mark.
@@ -281,11 +286,7 @@ fn read_recording(
     report: Report<'_>,
 ) -> io::Result<Vec<FileFacts>> {
     match source {
-        Source::File(_, path) => {
-            let consumed = Arc::new(AtomicU64::new(0));
-            let mut counted = Counting { inner: File::open(path)?, count: Arc::clone(&consumed) };
-            recording::read(&mut counted, &consumed, reading, builder, rank, report)
-        }
-        Source::Stream(input, consumed) => recording::read(input, consumed, reading, builder, rank, report),
+        Source::File(file, _) => recording::read(&file, reading, builder, rank, report),
+        Source::Stream(input, consumed) => recording::read_stream(input, consumed, reading, builder, rank, report),
     }
 }

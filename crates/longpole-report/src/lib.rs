@@ -20,11 +20,15 @@ mod csv_table;
 mod doctor;
 mod formats;
 mod header;
+mod html;
 mod markdown_table;
 mod names;
 mod ncu;
+mod perfetto;
 mod redact;
 mod report_header;
+mod rows;
+mod stacks;
 mod style;
 mod sums_page;
 mod suspects;
@@ -47,12 +51,14 @@ pub use csv_table::csv;
 pub use doctor::{doctor_markdown, doctor_text, redact_diagnosis};
 pub use formats::{FormatRow, Support, formats_csv, formats_markdown, formats_text};
 pub use header::{Header, Source, markdown_header, text_header, text_trust};
+pub use html::{HtmlCuts, HtmlKind, HtmlLimits, HtmlOverview, HtmlPage, html_document};
 pub use markdown_table::markdown;
 pub use names::{csv_cell, ellipsis, markdown_text, printable};
 pub use ncu::{
     ComparisonPage, KernelPage, NcuKernel, RawMetric, Verdicts, comparison_markdown, comparison_text, kernel_lines, kernels_markdown,
     kernels_text, sources_markdown, sources_text, tables_markdown, tables_text,
 };
+pub use perfetto::{PerfettoSummary, perfetto};
 pub use redact::{redact, redact_problems, redact_string, redact_trace};
 pub use redact::{
     redact_comparison, redact_launches, redact_metrics, redact_report_source, redact_source_view, redact_summary, redact_troubles,
@@ -61,6 +67,8 @@ pub use report_header::{
     ReportDevice, ReportHeader, ReportSource, comparison_markdown_header, comparison_text_header, report_markdown_header,
     report_text_header,
 };
+pub use rows::{RowTable, has_events, write_rows};
+pub use stacks::{Profile, StackSummary, collapsed, speedscope};
 pub use style::Style;
 pub use sums_page::{sums_markdown, sums_report_lines, sums_text};
 pub use suspects::{explain_list, explain_markdown, explain_text};

@@ -1,8 +1,10 @@
 //! Commands and flags.
 
 mod bench;
+mod export;
 mod ncu;
 mod record;
+mod report;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,8 +18,10 @@ pub(crate) use bench::{
     BenchArgs, BenchCommand, BenchCompareArgs, BenchListArgs, BenchOutput, BenchPeaksArgs, BenchRunArgs, CompareFlags, MoreSuiteFlags,
     ProfileArgs, SaveFlags, SuiteFlags,
 };
+pub(crate) use export::{ExportArgs, ExportFormat, Weight};
 pub(crate) use ncu::{NcuArgs, NcuView};
 pub(crate) use record::RecordArgs;
+pub(crate) use report::ReportArgs;
 
 use crate::time_window;
 
@@ -214,6 +218,52 @@ Examples:
         if is_of_tables { arg.hide(true) } else { arg }
     }))]
     Slice(SliceArgs),
+    /// The trace for other programs: Perfetto, Chrome, speedscope, flame graphs, CSV, Parquet
+    #[command(after_help = "Formats:
+  perfetto    tracks for ui.perfetto.dev: ranges, operators, calls, kernels, idle time by cause, steps, queue (.pftrace)
+  chrome      JSON events, as slice writes them; every command reads them again
+  speedscope  flame graphs of host, device and idle time for speedscope.app (.speedscope.json)
+  collapsed   a line a stack, for flamegraph.pl and inferno; --weight host, device or idle (.folded)
+  csv         a folder with a file a table, or one with --table: ops, kernels, families, ranges, memory, idle,
+              activities, calls, host_ops, range_instances, memory_events, python_frames, threads, devices, problems
+  parquet     a folder with a file a table of rows (a build with the feature parquet)
+Files that end in .gz and .zst are compressed. What is private is taken out as everywhere; docs/export.md says what is in each.
+
+Examples:
+  longpole export trace.json.gz -o trace.pftrace.gz
+  longpole export trace.json.gz --to chrome -o trace.json.gz
+  longpole export trace.json.gz --range decode_step -o decode.speedscope.json
+  longpole export trace.json.gz --to collapsed --weight idle | flamegraph.pl > idle.svg
+  longpole export trace.json.gz --table activities -o kernels.csv
+  longpole export ranks/ --rank 1 --to parquet -o rank1.parquet")]
+    #[command(mut_arg("input", |arg| arg.value_name("TRACE")))]
+    #[command(mut_args(|arg| {
+        // There is no table on the terminal.
+        let is_of_tables = ["sort", "limit", "filter", "json", "markdown", "csv", "full_names", "color"].iter().any(|id| arg.get_id() == id);
+        if is_of_tables { arg.hide(true) } else { arg }
+    }))]
+    Export(ExportArgs),
+    /// One HTML page to open or send: suspects, tables, steps, a timeline down to single kernels, or two traces compared
+    #[command(
+        after_help = "The page holds everything: it loads nothing and sends nothing, and opens without a server. A long recording is summed up where not every
+event fits; docs/report.md says what is kept. What is private is taken out as everywhere. Without -o the page is INPUT's name with
+.report.html, in the current folder.
+
+Examples:
+  longpole report trace.json.gz
+  longpole report trace.json.gz -o report.html --range decode_step
+  longpole report after.json.gz before.json.gz -o compared.html
+  longpole report kernels.ncu-rep -o kernels.html
+  longpole report trace.json.gz -o - | gzip > report.html.gz"
+    )]
+    #[command(mut_args(|arg| {
+        // There is no table.
+        let is_of_tables = ["sort", "limit", "filter", "json", "markdown", "csv", "color"].iter().any(|id| arg.get_id() == id);
+        if is_of_tables { arg.hide(true) } else { arg }
+    }))]
+    #[command(mut_arg("full_names", |arg| arg.help("Never shorten names in sentences; tables show whole names anyway")))]
+    #[command(mut_arg("input", |arg| arg.index(1).value_name("INPUT").help("A trace, a directory of rank files, a report of Nsight Compute, or - for standard input")))]
+    Report(ReportArgs),
     /// Nsight Compute reports: why a kernel is slow, all launches, source lines, two reports compared
     #[command(
         after_help = "A REPORT is what `ncu -o report` writes (.ncu-rep, .ncu-repz), ncu's `--csv --page raw`, or - for standard input.
@@ -321,6 +371,8 @@ impl Command {
             Self::Diff(args) => Some(&args.common),
             Self::Check(args) => Some(&args.common),
             Self::Slice(args) => Some(&args.common),
+            Self::Export(args) => Some(&args.common),
+            Self::Report(args) => Some(&args.common),
             Self::Ncu(_)
             | Self::Bench(_)
             | Self::Profile(_)

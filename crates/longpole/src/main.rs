@@ -17,6 +17,7 @@ mod session;
 mod sink;
 mod sort;
 mod stats;
+mod target;
 mod terminal;
 mod time_window;
 mod unfinished;

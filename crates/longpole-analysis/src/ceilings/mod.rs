@@ -35,7 +35,7 @@ use replay::{extent, extents, graph_gap, is_replayable, removed, warm};
 use rows::{Floored, OfRow};
 pub use types::{CeilingKind, CeilingRow, CeilingSubject, CeilingTable, GroupCeilings, RowCeiling};
 
-use crate::idle::{IdleCause, IdlePiece, IdleWalk};
+use crate::idle::{IdleCause, IdlePiece, IdleStretches, IdleTable, IdleWalk};
 use crate::index::TraceIndex;
 use crate::phrases::{counted, time};
 use crate::roofline::{CallWorks, Peaks, call_works};
@@ -81,22 +81,59 @@ impl<'a, 't> ScopeWork<'a, 't> {
 /// The ceilings of each group of steps of a scope, without the time that they are won from. `lent` are floors of steps of another trace
 /// ([`floor_donors`]), for groups that borrowed their roles from them.
 pub fn step_ceilings(work: &ScopeWork<'_, '_>, steps: &StepTable, lent: &[FloorDonor]) -> Vec<GroupCeilings> {
-    let ScopeWork { index, scope, peaks, ref works, ref idle } = *work;
-    let ((mut found, rows), (inside, gap)) = rayon::join(
-        || {
-            let mut found = Finder::new(index, scope.wall(index), peaks);
-            let lines = Lines::of(index.trace(), steps);
-            let mut rows = rows::of_rows(index.trace(), steps, works, &lines.alone.of_activity);
-            let own = lent::donors(steps, &rows);
-            let lenders: Vec<Option<String>> =
-                steps.groups.iter().zip(&mut rows).map(|(group, rows)| lent::borrow(group, rows, lent, &own)).collect();
-            found.roles(steps, &rows, &lenders, lines);
-            found.chains(steps, works);
-            (found, rows)
-        },
-        || idle_inside(index, idle, steps),
-    );
-    found.idle_inside(steps, &inside, gap);
+    let ((found, rows), (inside, gap)) = rayon::join(|| found(work, steps, lent), || idle_inside(work.index, &work.idle, steps));
+    of_groups(found, rows, steps, &inside, gap)
+}
+
+/// The idle time of a scope: its table, and what ceilings of its steps take from it.
+#[derive(Debug)]
+pub struct StepIdle {
+    /// The table.
+    pub table: IdleTable,
+    /// Its stretches.
+    pub stretches: IdleStretches,
+    inside: IdleInside,
+    gap: Option<Ns>,
+}
+
+/// Finds why devices were idle once for the table and the ceilings of steps: a trace has several pieces of idle time a kernel.
+pub fn step_idle(work: &ScopeWork<'_, '_>, steps: &StepTable) -> StepIdle {
+    let gap = replay::graph_gap_of(work.idle.inside_graphs());
+    let mut inside = IdleInside::new(work.index.trace().devices.len(), steps);
+    let (table, stretches) = work.idle.table(true, Some(&mut |piece: IdlePiece| add_inside(&mut inside, &piece, gap)));
+    inside.finish();
+    StepIdle { table, stretches, inside, gap }
+}
+
+/// The same as [`step_ceilings`], with idle time that was looked at before.
+pub fn step_ceilings_with(work: &ScopeWork<'_, '_>, steps: &StepTable, lent: &[FloorDonor], idle: &StepIdle) -> Vec<GroupCeilings> {
+    let (found, rows) = found(work, steps, lent);
+    of_groups(found, rows, steps, &idle.inside, idle.gap)
+}
+
+/// The ceilings of device work, and what rows take and must take.
+fn found<'a, 't>(work: &ScopeWork<'a, 't>, steps: &StepTable, lent: &[FloorDonor]) -> (Finder<'a, 't>, Vec<Vec<OfRow>>) {
+    let ScopeWork { index, scope, peaks, ref works, .. } = *work;
+    let mut found = Finder::new(index, scope.wall(index), peaks);
+    let lines = Lines::of(index.trace(), steps);
+    let mut rows = rows::of_rows(index.trace(), steps, works, &lines.alone.of_activity);
+    let own = lent::donors(steps, &rows);
+    let lenders: Vec<Option<String>> =
+        steps.groups.iter().zip(&mut rows).map(|(group, rows)| lent::borrow(group, rows, lent, &own)).collect();
+    found.roles(steps, &rows, &lenders, lines);
+    found.chains(steps, works);
+    (found, rows)
+}
+
+/// Each group with its ceilings.
+fn of_groups(
+    mut found: Finder<'_, '_>,
+    rows: Vec<Vec<OfRow>>,
+    steps: &StepTable,
+    inside: &IdleInside,
+    gap: Option<Ns>,
+) -> Vec<GroupCeilings> {
+    found.idle_inside(steps, inside, gap);
     let mut of_groups: Vec<GroupCeilings> = steps
         .groups
         .iter()
@@ -136,12 +173,14 @@ fn win_per_step(row: &StepRow, known: &OfRow, steps: usize) -> Ns {
 fn idle_inside(index: &TraceIndex<'_>, idle: &IdleWalk<'_, '_>, steps: &StepTable) -> (IdleInside, Option<Ns>) {
     let gap = replay::graph_gap_of(idle.inside_graphs());
     let mut inside = IdleInside::new(index.trace().devices.len(), steps);
-    idle.each_piece(&mut |piece| {
-        let removed = replay::removed_of(&piece, gap);
-        inside.add(piece.device, Interval { start: piece.start, end: piece.end }, piece.cause, removed);
-    });
+    idle.each_piece(&mut |piece| add_inside(&mut inside, &piece, gap));
     inside.finish();
     (inside, gap)
+}
+
+fn add_inside(inside: &mut IdleInside, piece: &IdlePiece, gap: Option<Ns>) {
+    let removed = replay::removed_of(piece, gap);
+    inside.add(piece.device, Interval { start: piece.start, end: piece.end }, piece.cause, removed);
 }
 
 /// A device and time on it.

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use longpole_trace::Ns;
 
 use super::gaps::{DeviceGaps, Gaps};
-use super::tally::{Part, Parts};
+use super::tally::Part;
 use super::types::{IdleCause, RangeIdle};
 use crate::ranges::{RangeExtent, RangeRow};
 
@@ -13,13 +13,12 @@ use crate::ranges::{RangeExtent, RangeRow};
 type Sums = [Ns; IdleCause::COUNT + 1];
 
 /// The rows of the range table that have device work. `empty` holds, by gap, the time with an empty queue.
-pub(super) fn rows(gaps: &Gaps, parts: Parts, empty: &[Ns], rows: Vec<RangeRow>, mut extents: Vec<RangeExtent>) -> Vec<RangeIdle> {
-    let parts = parts.by_gap();
+pub(super) fn rows(gaps: &Gaps, parts: &[Vec<Part>], empty: &[Ns], rows: Vec<RangeRow>, mut extents: Vec<RangeExtent>) -> Vec<RangeIdle> {
     let mut sums: Vec<Option<(Sums, Ns)>> = vec![None; rows.len()];
     extents.sort_unstable_by_key(|extent| (extent.device, extent.extent.start));
     for of_device in extents.chunk_by(|a, b| a.device == b.device) {
         if let Ok(at) = gaps.devices.binary_search_by_key(&of_device[0].device, |device| device.device) {
-            add_device(gaps, &gaps.devices[at], &parts, empty, of_device, &mut sums);
+            add_device(gaps, &gaps.devices[at], parts, empty, of_device, &mut sums);
         }
     }
     rows.into_iter().zip(sums).filter_map(|(row, sums)| Some(row_of(row, sums?))).collect()
@@ -48,7 +47,8 @@ fn add_device(
     for (time, at, is_end) in edges {
         while at_gap < device.gaps.end && gaps.all[at_gap].end <= time {
             while let Some(part) = parts.next_if(|part| part.gap as usize == at_gap) {
-                so_far[part.cause.index()] += part.idle;
+                let next = parts.peek().filter(|next| next.gap == part.gap);
+                so_far[part.cause.index()] += next.map_or(gaps.all[at_gap].end, |next| next.start) - part.start;
             }
             so_far[IdleCause::COUNT] += empty[at_gap];
             at_gap += 1;

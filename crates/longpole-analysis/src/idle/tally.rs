@@ -6,7 +6,7 @@ use longpole_trace::{ApiCallId, DeviceId, Ns};
 
 use super::gaps::Gaps;
 use super::host::{Found, Overheads, State};
-use super::types::{CauseRow, FrameKind, FrameRow, HostFrame, IdleCause, IdlePiece};
+use super::types::{CauseRow, FrameKind, FrameRow, HostFrame, IdleCause, IdlePiece, IdleStretch};
 use crate::index::TraceIndex;
 
 /// Sums of stretches.
@@ -40,12 +40,12 @@ struct Run {
     state: State,
 }
 
-/// How much of a gap one cause took.
+/// A part of a gap that one cause took: until the next part of the gap, or its end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
     pub(super) gap: u32,
     pub(super) cause: IdleCause,
-    pub(super) idle: Ns,
+    pub(super) start: Ns,
 }
 
 /// Parts of all gaps, several a kernel: in pieces of memory that are not copied as they grow.
@@ -75,10 +75,72 @@ impl Parts {
     pub(super) fn by_gap(mut self) -> Vec<Vec<Part>> {
         if self.is_unsorted {
             let mut all: Vec<Part> = self.chunks.into_iter().flatten().collect();
-            all.sort_by_key(|part| part.gap);
+            all.sort_unstable_by_key(|part| (part.gap, part.start));
             self.chunks = vec![all];
         }
         self.chunks
+    }
+}
+
+/// Every stretch of one cause: device after device, in order of time. They tile the gaps. Sixteen bytes each, and eight a gap.
+#[derive(Debug, Default)]
+pub struct IdleStretches {
+    /// All but the last of one length.
+    chunks: Vec<Vec<Part>>,
+    /// By gap.
+    ends: Vec<Ns>,
+    /// Devices with the first of their gaps, and that behind the last one.
+    devices: Vec<(DeviceId, std::ops::Range<usize>)>,
+}
+
+impl IdleStretches {
+    pub(super) fn new(gaps: &Gaps, chunks: Vec<Vec<Part>>) -> Self {
+        let devices = gaps.devices.iter().map(|device| (device.device, device.gaps.clone())).collect();
+        Self { chunks, ends: gaps.all.iter().map(|gap| gap.end).collect(), devices }
+    }
+
+    /// Number of stretches.
+    pub fn len(&self) -> usize {
+        self.chunks.iter().map(Vec::len).sum()
+    }
+
+    /// True when there was no idle time.
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    fn part(&self, at: usize) -> Option<&Part> {
+        let length = self.chunks.first().map_or(1, Vec::len).max(1);
+        self.chunks.get(at / length)?.get(at % length)
+    }
+
+    /// A stretch by its position.
+    pub fn get(&self, at: usize) -> Option<IdleStretch> {
+        let part = self.part(at)?;
+        let gap = part.gap as usize;
+        let next = self.part(at + 1).filter(|next| next.gap == part.gap);
+        let end = next.map_or_else(|| self.ends.get(gap).copied().unwrap_or(part.start), |next| next.start);
+        let device = self.devices.partition_point(|(_, gaps)| gaps.end <= gap);
+        let device = self.devices.get(device).map_or(DeviceId(0), |(device, _)| *device);
+        Some(IdleStretch { device, start: part.start, end, cause: part.cause })
+    }
+
+    /// Positions of the stretches of a device.
+    pub fn of_device(&self, device: DeviceId) -> std::ops::Range<usize> {
+        let Some((_, gaps)) = self.devices.iter().find(|(other, _)| *other == device) else { return 0..0 };
+        let before = |gap: usize| {
+            let (mut low, mut high) = (0, self.len());
+            while low < high {
+                let middle = low.midpoint(high);
+                if self.part(middle).is_some_and(|part| (part.gap as usize) < gap) {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            low
+        };
+        before(gaps.start)..before(gaps.end)
     }
 }
 
@@ -93,8 +155,10 @@ pub(super) struct Tally<'a, 't> {
     runs: Vec<Run>,
     /// Kept when asked for, in the order in which gaps are completed.
     pub(super) parts: Option<Parts>,
-    /// Is shown every piece, in that order too, in place of the sums by host frame.
+    /// Is shown every piece, in that order too.
     pub(super) see: Option<&'a mut (dyn FnMut(IdlePiece) + Send)>,
+    /// Whether only that is wanted, and no sums.
+    pub(super) only_sees: bool,
     pub(super) unsplit: u64,
 }
 
@@ -109,6 +173,7 @@ impl<'a, 't> Tally<'a, 't> {
             runs: Vec::new(),
             parts: None,
             see: None,
+            only_sees: false,
             unsplit: 0,
         }
     }
@@ -122,20 +187,21 @@ impl<'a, 't> Tally<'a, 't> {
         if let Some(see) = &mut self.see {
             let (cause, frame) = run.state;
             see(IdlePiece { device, start: run.frame_start, end: run.end, cause, frame });
-        } else {
+        }
+        if !self.only_sees {
             self.frames.entry(run.state).or_default().add(run.frame_start, run.end);
         }
     }
 
     fn end_cause(&mut self, run: &Run) {
-        if self.see.is_some() {
+        if self.only_sees {
             return;
         }
         let device = self.device(run.gap);
         let cause = run.state.0;
         self.causes[device][cause.index()].add(run.cause_start, run.end);
         if let Some(parts) = &mut self.parts {
-            parts.push(Part { gap: run.gap, cause, idle: run.end - run.cause_start });
+            parts.push(Part { gap: run.gap, cause, start: run.cause_start });
         }
     }
 

@@ -304,3 +304,16 @@ pub struct IdlePiece {
     /// Where the host was.
     pub frame: HostFrame,
 }
+
+/// A stretch of a device's idle time with one cause, as long as it lasts within one gap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IdleStretch {
+    /// The device.
+    pub device: DeviceId,
+    /// When it begins, on the trace's own clock.
+    pub start: Ns,
+    /// When it ends.
+    pub end: Ns,
+    /// Why.
+    pub cause: IdleCause,
+}

@@ -5,6 +5,7 @@ mod check;
 mod diff;
 mod doctor;
 mod explain;
+mod export;
 mod families;
 mod formats;
 mod idle;
@@ -16,6 +17,7 @@ mod profile;
 mod ranges;
 mod ranks;
 mod record;
+mod report;
 mod roofline;
 mod slice;
 mod steps;
@@ -48,7 +50,9 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Check(args) => check::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Slice(args) => slice::run(args),
+        Command::Export(args) => export::run(args),
         Command::Ncu(args) => ncu::run(args),
+        Command::Report(args) => report::run(args),
         Command::Record(args) => record::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Profile(args) => profile::run(args),

@@ -26,10 +26,10 @@ pub(super) fn run(args: &StepsArgs) -> Result<(), Failure> {
         let (index, scope) = (&session.index, &session.scope);
         // The links are there before, so that neither waits for the other inside.
         index.links();
-        rayon::join(|| find(&session, args), || ScopeWork::find(index, scope, peaks))
+        rayon::join(|| find(&session, args.common.filter.as_ref(), args.ignore_ranges), || ScopeWork::find(index, scope, peaks))
     };
     let lent = match &args.roles_from {
-        Some(donor) => borrow(&session, &mut table, donor, peaks, args)?,
+        Some(donor) => borrow(&session, &mut table, donor, peaks, args.ignore_ranges)?,
         None => Vec::new(),
     };
     let ceilings = step_ceilings(&work, &table, &lent);
@@ -45,22 +45,22 @@ pub(super) fn run(args: &StepsArgs) -> Result<(), Failure> {
 }
 
 /// The steps of the scope, as the flags ask for them.
-fn find(session: &Session<'_>, args: &StepsArgs) -> StepTable {
-    let accepts = args.common.filter.as_ref().map(|regex: &Regex| move |name: &str| regex.is_match(name));
+pub(super) fn find(session: &Session<'_>, filter: Option<&Regex>, ignore_ranges: bool) -> StepTable {
+    let accepts = filter.map(|regex: &Regex| move |name: &str| regex.is_match(name));
     let filter = accepts.as_ref().map(|accepts| accepts as &(dyn Fn(&str) -> bool + Sync));
-    step_table(&session.index, &session.scope, &StepOptions { filter, ignore_ranges: args.ignore_ranges })
+    step_table(&session.index, &session.scope, &StepOptions { filter, ignore_ranges })
 }
 
 /// Names what the trace leaves unnamed after the steps of another one. Returns the floors that those steps lend.
-fn borrow(
+pub(super) fn borrow(
     session: &Session<'_>,
     table: &mut StepTable,
     donor: &OsStr,
     peaks: Option<&Peaks>,
-    args: &StepsArgs,
+    ignore_ranges: bool,
 ) -> Result<Vec<FloorDonor>, Failure> {
     let other = session.read_beside(donor)?;
-    let options = StepOptions { filter: None, ignore_ranges: args.ignore_ranges };
+    let options = StepOptions { filter: None, ignore_ranges };
     let steps = step_table(&other, &Scope::whole(), &options);
     let donors = role_donors(other.trace(), &steps);
     if donors.is_empty() {

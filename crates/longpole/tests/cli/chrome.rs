@@ -38,12 +38,13 @@ fn every_command_keeps_to_what_the_file_holds() {
     let slice = directory.path().join("slice.json");
     let slice = slice.to_str().expect("UTF-8");
     for path in [JAX, ONNX, CHROME] {
-        let more = ["diff", "check", "slice"].map(str::to_owned);
+        let more = ["diff", "check", "slice", "report"].map(str::to_owned);
         for command in trace_commands().iter().chain(&more) {
             let args: &[&str] = match command.as_str() {
                 "diff" => &["diff", path, path],
                 "check" => &["check", path, "--budget", "corpus/budgets/sane.toml"],
                 "slice" => &["slice", path, "-o", slice],
+                "report" => &["report", path, "-o", "-"],
                 command => &[command, path],
             };
             let Run { code, stdout, stderr } = run(args);

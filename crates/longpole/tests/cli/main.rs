@@ -12,6 +12,7 @@ mod converted;
 mod diff;
 mod docs;
 mod doctor;
+mod export;
 mod harness;
 mod hostile;
 mod importer;
@@ -24,6 +25,7 @@ mod profile;
 mod readme;
 mod record;
 mod redaction;
+mod report;
 #[path = "../../../longpole-report/tests/report/schema.rs"]
 mod schema;
 mod slice;

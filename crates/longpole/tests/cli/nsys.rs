@@ -159,12 +159,13 @@ fn every_command_answers_from_every_export() {
     let folder = tempfile::tempdir().expect("a folder");
     for path in exports(folder.path()) {
         let path = path.to_str().expect("UTF-8");
-        let others = ["diff", "check", "slice"].map(str::to_owned);
+        let others = ["diff", "check", "slice", "report"].map(str::to_owned);
         for name in trace_commands().into_iter().chain(others) {
             let more: &[&str] = match name.as_str() {
                 "diff" => &[path],
                 "check" => &["--write-budget"],
                 "slice" => &["--time", "0us..1ms", "--rank", "0", "-o", "-"],
+                "report" => &["-o", "-"],
                 _ => &[],
             };
             let answer = run(&[&[name.as_str(), path], more].concat());
@@ -174,7 +175,7 @@ fn every_command_answers_from_every_export() {
             let foreign = ["ProfilerActivity", "(record_shapes=True records", "(with_stack=True records", "(profile_memory=True records"];
             let all = format!("{}{}", answer.stdout, answer.stderr);
             assert!(!foreign.iter().any(|words| all.contains(words)), "{name} {path}:\n{all}");
-            if !matches!(name.as_str(), "slice" | "check") {
+            if !matches!(name.as_str(), "slice" | "check" | "report") {
                 let answer = run(&[&[name.as_str(), path, "--json"], more].concat());
                 assert_eq!(answer.code, Some(0), "{name} {path}: {}", answer.stderr);
                 validate(&answer.stdout);

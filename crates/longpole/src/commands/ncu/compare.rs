@@ -15,6 +15,20 @@ use crate::args::{Format, NcuArgs};
 use crate::exit::Failure;
 
 pub(super) fn run(args: &NcuArgs, before: &OsStr) -> Result<(), Failure> {
+    compared(args, before, |page, session| match session.format() {
+        Format::Json => session.print_json(&wire::ncu_compare(page)),
+        Format::Csv => session.print_csv(views::ncu::comparison_rows(page.comparison)),
+        Format::Markdown => session.print(&comparison_markdown(page)),
+        Format::Text => session.print(&comparison_text(page, &session.options)),
+    })
+}
+
+/// Compares, and shows the page and the session of the second report.
+pub(super) fn compared(
+    args: &NcuArgs,
+    before: &OsStr,
+    show: impl FnOnce(&ComparisonPage<'_>, &Session<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
     if args.input == "-" && before == "-" {
         return Err(Failure::Usage("standard input can be one of the two reports only".to_owned()));
     }
@@ -54,12 +68,7 @@ pub(super) fn run(args: &NcuArgs, before: &OsStr) -> Result<(), Failure> {
         in_full: IN_FULL,
         full: args.full,
     };
-    match second.format() {
-        Format::Json => second.print_json(&wire::ncu_compare(&page))?,
-        Format::Csv => second.print_csv(views::ncu::comparison_rows(&comparison))?,
-        Format::Markdown => second.print(&comparison_markdown(&page))?,
-        Format::Text => second.print(&comparison_text(&page, &second.options))?,
-    }
+    show(&page, &second)?;
     first.strict()
 }
 

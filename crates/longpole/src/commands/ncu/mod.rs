@@ -2,10 +2,12 @@
 
 mod compare;
 mod disassemble;
+mod html;
 mod kernels;
 mod open;
 mod table;
 
+pub(crate) use html::page;
 pub(crate) use open::is_report;
 
 use longpole_report::{KernelPage, Table, csv, kernel_lines, kernels_markdown, kernels_text, sources_markdown, sources_text, views, wire};

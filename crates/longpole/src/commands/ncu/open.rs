@@ -256,7 +256,7 @@ impl<'a> Session<'a> {
     }
 
     /// `--stats` and `--strict`, after everything is printed.
-    fn end(&self) -> Result<(), Failure> {
+    pub(super) fn end(&self) -> Result<(), Failure> {
         if let Some(format) = self.args.stats {
             self.watch.report(format, self.report.bytes(), self.report.len() as u64);
         }

@@ -101,22 +101,25 @@ pub(super) fn totals(session: &Session<'_>, chosen: &[Chosen]) -> Totals {
     totals_of(&rows(session, chosen), &by_id(chosen))
 }
 
-/// Prints the table of the chosen results.
-pub(super) fn run(session: &mut Session<'_>, chosen: &[Chosen], order: RowOrder) -> Result<(), Failure> {
+/// A row a launch, as they are ordered, and totals.
+pub(super) fn launches(session: &Session<'_>, chosen: &[Chosen], order: RowOrder) -> (Vec<LaunchRow>, Totals) {
     let mut rows = rows(session, chosen);
     let by_id = by_id(chosen);
-    let Totals { names, families } = totals_of(&rows, &by_id);
+    let totals = totals_of(&rows, &by_id);
     sort_rows(&mut rows, order);
-    let total_ns = rows.iter().filter_map(|row| row.duration_ns).fold(0, u64::saturating_add);
-    let mut launches: Vec<LaunchRow> = rows
-        .into_iter()
-        .map(|row| LaunchRow {
-            short_name: by_id.get(&row.id).map_or_else(|| row.name.clone(), |chosen| chosen.short_name.clone()),
-            family: by_id.get(&row.id).and_then(|chosen| chosen.family),
-            process: session.process(row.process),
-            row,
-        })
-        .collect();
+    let launch = |row: TableRow| LaunchRow {
+        short_name: by_id.get(&row.id).map_or_else(|| row.name.clone(), |chosen| chosen.short_name.clone()),
+        family: by_id.get(&row.id).and_then(|chosen| chosen.family),
+        process: session.process(row.process),
+        row,
+    };
+    (rows.into_iter().map(launch).collect(), totals)
+}
+
+/// Prints the table of the chosen results.
+pub(super) fn run(session: &mut Session<'_>, chosen: &[Chosen], order: RowOrder) -> Result<(), Failure> {
+    let (mut launches, Totals { names, families }) = launches(session, chosen, order);
+    let total_ns = launches.iter().filter_map(|launch| launch.row.duration_ns).fold(0, u64::saturating_add);
     session.analysed();
     if session.format() == Format::Json {
         launches.truncate(session.limit().unwrap_or(usize::MAX));
