@@ -415,7 +415,7 @@ mod tests {
 
     fn report(rows: Vec<BenchRow>, peaks: Option<&str>) -> String {
         let report = BenchReport { rows, peaks: peaks.map(str::to_owned), ..BenchReport::default() };
-        crate::blocks::blocks_markdown(&bench(&report, None))
+        crate::blocks::blocks_markdown(&bench(&report, None)).replace('\\', "")
     }
 
     #[test]
@@ -436,7 +436,7 @@ mod tests {
     fn only_the_usual_file_of_peaks_is_found() {
         let said = |is_usual| {
             let peaks = BenchPeaks { path: Some("h200.json".to_owned()), is_usual, ..BenchPeaks::default() };
-            crate::blocks::blocks_markdown(&bench_peaks(&peaks))
+            crate::blocks::blocks_markdown(&bench_peaks(&peaks)).replace('\\', "")
         };
         assert!(said(true).contains("`bench run` by itself"));
         assert!(said(false).contains("`longpole bench run --peaks h200.json`") && !said(false).contains("by itself"));
