@@ -243,7 +243,7 @@ Examples:
         if is_of_tables { arg.hide(true) } else { arg }
     }))]
     Export(ExportArgs),
-    /// One HTML page to open or send: suspects, tables, steps, a timeline down to single kernels, or two traces compared
+    /// One HTML page to open or send: suspects, tables, steps, a timeline, two traces compared
     #[command(
         after_help = "The page holds everything: it loads nothing and sends nothing, and opens without a server. A long recording is summed up where not every
 event fits; docs/report.md says what is kept. What is private is taken out as everywhere. Without -o the page is INPUT's name with

@@ -181,8 +181,7 @@ impl Formatter for Cutting<'_> {
         if let Some(key) = &mut self.key {
             key.push_str(fragment);
         }
-        // A text is mostly shorter than it may be, in bytes as well.
-        let chars = if fragment.len() <= self.chars_left { fragment.len() } else { fragment.chars().count() };
+        let chars = fragment.chars().count();
         let kept = self.take(chars);
         let end = if kept == chars { fragment.len() } else { fragment.char_indices().nth(kept).map_or(fragment.len(), |(at, _)| at) };
         self.put(writer, &fragment.as_bytes()[..end])
