@@ -36,12 +36,7 @@ pub(crate) fn command(args: &[&str]) -> Command {
 pub(crate) fn trace_commands() -> Vec<String> {
     let help = print(&["--help"]);
     let list = help.split("Commands:").nth(1).and_then(|rest| rest.split("\n\n").next()).expect("help lists the commands");
-    // A description that wraps goes on further to the right.
-    let names = list
-        .lines()
-        .filter(|line| !line.starts_with("   "))
-        .filter_map(|line| line.split_whitespace().next())
-        .filter(|name| *name != "help");
+    let names = list.lines().filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help");
     let found: Vec<_> = names.filter(|name| print(&[name, "--help"]).contains("<FILE>")).map(str::to_owned).collect();
     for expected in ["triage", "ops", "kernels", "families", "ranges", "memory", "steps", "idle", "roofline", "ranks"] {
         assert!(found.iter().any(|name| name == expected), "{found:?}");
