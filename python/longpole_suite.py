@@ -163,12 +163,12 @@ class Suite:
         if options.command == "list":
             suite = {"name": self.name, "version": self.version}
             document = {"schema": "longpole.suite.list/1", "suite": suite, "benchmarks": [info for info, _ in chosen]}
-            text = json.dumps(document) if options.json else "\n".join(info["key"] for info, _ in chosen)
+            text = json.dumps(document, allow_nan=False) if options.json else "\n".join(info["key"] for info, _ in chosen)
             print(text, file=out, flush=True)
             return 0
 
         def emit(event: str, **fields: Any) -> None:
-            print(json.dumps({"event": event, **fields}, separators=(",", ":")), file=out, flush=True)
+            print(json.dumps(_known({"event": event, **fields}), allow_nan=False, separators=(",", ":")), file=out, flush=True)
 
         try:
             device = _Device()
@@ -199,6 +199,11 @@ class Suite:
             if not any(choice(info["key"]) for info, _ in of_model):
                 raise ValueError(f"`{text}` chooses no benchmark; `list` prints their keys")
         return [entry for entry in of_model if not choices or any(choice(entry[0]["key"]) for choice in choices)]
+
+
+def _known(fields: Dict[str, Any]) -> Dict[str, Any]:
+    """The same without numbers that are none: JSON has no NaN, and what is not known is null."""
+    return {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in fields.items()}
 
 
 def _parts_of(key: str) -> List[str]:

@@ -72,6 +72,15 @@ def faults(schema: Dict[str, Any], value: Any, root: Optional[Dict[str, Any]] = 
         elif word == "minimum":
             if _is(value, "number") and value < rule:
                 found.append(f"{at}: {value} is below {rule}")
+        elif word == "maximum":
+            if _is(value, "number") and value > rule:
+                found.append(f"{at}: {value} is above {rule}")
+        elif word == "exclusiveMaximum":
+            if _is(value, "number") and value >= rule:
+                found.append(f"{at}: {value} is not below {rule}")
+        elif word == "not":
+            if not faults(rule, value, root, at):
+                found.append(f"{at}: {value!r} is what it must not be")
         elif word == "exclusiveMinimum":
             if _is(value, "number") and value <= rule:
                 found.append(f"{at}: {value} is not above {rule}")
@@ -357,6 +366,17 @@ class Fake(unittest.TestCase):
         with contextlib.redirect_stderr(io.StringIO()) as said:
             self.assertEqual(self.suite.main(["list", "nothing"], io.StringIO()), 1)
         self.assertIn("`nothing` chooses no benchmark", said.getvalue())
+
+    def test_numbers_that_are_none_are_null(self) -> None:
+        with mock.patch.object(longpole_suite, "_relative_error", lambda taken: float("nan")):
+            _, _, end = self.one("run returns --samples 5 --json-lines")
+        self.assertIsNone(end["relative_error"])
+        key = schema("run")["$defs"]["key"]
+        for text in ("M/ops/a/decode/v", "M/model/a/v", "M/ops/.a/decode/v.."):
+            self.assertEqual((faults(key, text), bool(longpole_suite._parts_of(text))), ([], True))
+        for text in ("M/model/decode/v/x", "M/ops/../decode/v", "M/model/./v", "M/ops/a/v", "M/model/a/b/c"):
+            self.assertNotEqual(faults(key, text), [], text)
+            self.assertRaises(ValueError, longpole_suite._parts_of, text)
 
     def test_the_error_of_a_median(self) -> None:
         self.assertIsNone(longpole_suite.relative_error_of_median([1] * 4))

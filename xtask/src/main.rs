@@ -6,6 +6,7 @@ mod gen_nsys;
 mod gen_trace;
 mod memcheck;
 mod ncu_report;
+mod parquet_check;
 mod schema;
 mod tidy;
 
@@ -36,6 +37,8 @@ enum Command {
     Bench(bench::Options),
     /// Run the recorder's tests with every program they start under valgrind.
     Memcheck,
+    /// Read Parquet files of all corpus traces with pyarrow, and compare with CSV.
+    ParquetCheck(parquet_check::Options),
     /// Check the invariants of the workspace on its sources.
     Tidy,
     /// Validate the program's JSON over all corpus traces against the schemas in docs/schema.
@@ -84,6 +87,10 @@ fn main() -> Result<()> {
         }
         Command::Bench(options) => bench::run(root(), &options)?,
         Command::Memcheck => memcheck::run(root())?,
+        Command::ParquetCheck(options) => {
+            let (traces, rows) = parquet_check::check(root(), &options)?;
+            println!("{traces} traces, {rows} rows: pyarrow reads what the CSV has");
+        }
         Command::Schema(options) => schema::run(root(), &options)?,
         Command::Tidy => {
             let complaints = tidy::check(root())?;

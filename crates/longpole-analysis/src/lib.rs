@@ -28,6 +28,7 @@ mod scope;
 mod short_name;
 mod smells;
 mod sort;
+mod stacks;
 mod step_choice;
 mod steps;
 mod stream_health;
@@ -54,7 +55,7 @@ pub use families::{Family, FamilyRow, family_table};
 pub use host_pace::{HostBoundWindow, host_bound_window};
 pub use idle::{
     CauseRow, DeviceIdle, FrameKind, FrameRow, HostFrame, HostSamples, IdleCause, IdlePiece, IdleStretch, IdleStretches, IdleTable, Queue,
-    QueueSample, RangeIdle, SampleRow, idle_pieces, idle_stretches, idle_table,
+    QueueSample, RangeIdle, SampleRow, each_idle_piece, idle_pieces, idle_stretches, idle_table,
 };
 pub use index::{HostRow, HostTree, LinkCounts, Links, NodeId, Owner, TraceIndex};
 pub use kernels::{KernelOwner, KernelRow, kernel_table, short_names};
@@ -75,6 +76,7 @@ pub use scope::{Scope, ScopeError, ScopeSpec};
 pub use short_name::{MAX_CHARS as SHORT_NAME_MAX_CHARS, short_name};
 pub use smells::{Ceiling, Explanation, Fact, FactValue, Smell, THRESHOLDS, Threshold, Unit, explain, explanations};
 pub use sort::SortKey;
+pub use stacks::{StackFrame, StackTree, device_label, device_stacks, host_stacks, idle_stacks, thread_label};
 pub use steps::{
     BorrowedRoles, Culprit, FoundBy, LayerKind, LayerStructure, LeftOut, Part, RoleDonor, RoleSource, SlowStep, Step, StepGroup, StepLayer,
     StepNote, StepOptions, StepRow, StepTable, StripLayer, Why, borrow_roles, role_donors, step_table,

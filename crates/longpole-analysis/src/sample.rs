@@ -1,8 +1,8 @@
 //! Small traces for tests, built event by event.
 
 use longpole_trace::{
-    Activity, ActivityKind, ApiCall, CpuSample, Detail, HostOp, Lane, LaneId, MemcpyKind, Ns, OsCall, PythonFrame, Range, RankInfo,
-    ThreadId, Tid, Trace, TraceBuilder, Transfer,
+    Activity, ActivityKind, ApiCall, Capture, CpuSample, Detail, GraphNode, GraphNodeId, HostOp, Lane, LaneId, MemcpyKind, Ns, OsCall,
+    PythonFrame, Range, RankInfo, ThreadId, Tid, Trace, TraceBuilder, Transfer,
 };
 
 /// A host event that was added.
@@ -18,6 +18,8 @@ pub(crate) struct Sample {
     thread: ThreadId,
     lane: LaneId,
     correlation: u64,
+    /// The graph node of the next activity.
+    node: Option<GraphNodeId>,
 }
 
 impl Sample {
@@ -28,7 +30,7 @@ impl Sample {
         let thread = builder.thread(process, Tid::Number(1));
         let device = builder.device(rank, 0);
         let lane = builder.lane(Lane { device, context: Some(1), stream: 7 });
-        Self { builder, rank, thread, lane, correlation: 0 }
+        Self { builder, rank, thread, lane, correlation: 0, node: None }
     }
 
     /// Starts another rank with its own process, thread and device; what follows belongs to it.
@@ -113,6 +115,12 @@ impl Sample {
         Launch { correlation: self.correlation, sample: self }
     }
 
+    /// Says that a node of a graph was captured on the thread.
+    pub(crate) fn captured(&mut self, node: u64, at: i64) {
+        let node = self.builder.graph_node(GraphNode { graph: 1, node });
+        self.builder.push_capture(Capture { rank: self.rank, node, thread: self.thread, at: Ns(at) });
+    }
+
     /// A kernel whose launch is not in the trace.
     pub(crate) fn orphan(&mut self, name: &str, start: i64, dur: i64) {
         self.activity(ActivityKind::Kernel, name, start, dur, None, None);
@@ -123,8 +131,8 @@ impl Sample {
         let name = self.builder.trace_mut().strings.intern(name);
         let detail = transfer.map(|transfer| self.builder.detail(Detail::Transfer(transfer)));
         let (start, dur) = (Ns(start), Ns(dur));
-        let lane = self.lane;
-        self.builder.push_activity(Activity { kind, name, lane, start, dur, correlation, external_id: None, detail, graph_node: None });
+        let (lane, graph_node) = (self.lane, self.node.take());
+        self.builder.push_activity(Activity { kind, name, lane, start, dur, correlation, external_id: None, detail, graph_node });
     }
 
     pub(crate) fn finish(self) -> Trace {
@@ -142,6 +150,12 @@ impl Launch<'_> {
     pub(crate) fn kernel(self, name: &str, start: i64, dur: i64) -> Self {
         self.sample.activity(ActivityKind::Kernel, name, start, dur, Some(self.correlation), None);
         self
+    }
+
+    /// A kernel that is a node of a graph.
+    pub(crate) fn node(self, node: u64, name: &str, start: i64, dur: i64) -> Self {
+        self.sample.node = Some(self.sample.builder.graph_node(GraphNode { graph: 1, node }));
+        self.kernel(name, start, dur)
     }
 
     pub(crate) fn memset(self, name: &str, start: i64, dur: i64) -> Self {

@@ -1,4 +1,4 @@
-//! What measuring a suite left behind: one document, which `longpole bench run` saves again after every benchmark.
+//! What measuring a suite left behind: one document, which `longpole bench run` saves again and again while it measures.
 //!
 //! It holds every sample with the state of the device beside it, so that any later comparison can start from the samples. Keys are only
 //! added within a version, and what was not known is `null`.
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::key::Key;
-use crate::protocol::{Device, End, L2, Method, Sample, Start, StoppedBy, SuiteInfo};
+use crate::protocol::{Device, End, L2, MAX_SAMPLE_PS, Method, Sample, Start, StoppedBy, SuiteInfo, implausible, too_long};
 
 /// The value of `schema` in [`Results`].
 pub const RESULTS_SCHEMA: &str = "longpole.bench.results/1";
@@ -185,6 +185,22 @@ impl KeyResult {
         self.notes.clone_from(&end.notes);
     }
 
+    /// Takes what another process measured of the same benchmark. How it is measured has to stay as it was.
+    pub fn merge(&mut self, more: Self) -> Result<(), String> {
+        if (self.l2, self.method) != (more.l2, more.method) {
+            return Err(format!("{} was measured in another way than before", more.key));
+        }
+        self.correct = match (self.correct, more.correct) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (first, second) => first.or(second),
+        };
+        self.stopped_by = more.stopped_by;
+        let notes = more.notes.into_iter().filter(|note| !self.notes.contains(note)).collect::<Vec<_>>();
+        self.notes.extend(notes);
+        self.samples.extend(more.samples);
+        Ok(())
+    }
+
     /// Clocks over its samples.
     pub fn clocks(&self) -> Clocks {
         Clocks::of(self.samples.iter())
@@ -231,22 +247,15 @@ impl Results {
         self.failed.retain(|failed| failed.key != result.key);
         match self.results.iter_mut().find(|known| known.key == result.key) {
             None => self.results.push(result),
-            Some(known) => {
-                if (known.l2, known.method) != (result.l2, result.method) {
-                    return Err(format!("{} was measured in another way than before", result.key));
-                }
-                known.correct = match (known.correct, result.correct) {
-                    (Some(false), _) | (_, Some(false)) => Some(false),
-                    (first, second) => first.or(second),
-                };
-                known.stopped_by = result.stopped_by;
-                let more = result.notes.into_iter().filter(|note| !known.notes.contains(note)).collect::<Vec<_>>();
-                known.notes.extend(more);
-                known.samples.extend(result.samples);
-            }
+            Some(known) => known.merge(result)?,
         }
-        self.clocks = Clocks::of(self.results.iter().flat_map(|result| &result.samples));
+        self.count_clocks();
         Ok(())
+    }
+
+    /// Finds [`clocks`](Self::clocks) anew, for whoever adds to [`results`](Self::results) by hand.
+    pub fn count_clocks(&mut self) {
+        self.clocks = Clocks::of(self.results.iter().flat_map(|result| &result.samples));
     }
 
     /// Notes a benchmark that could not be measured; what was measured of it earlier stays.
@@ -267,16 +276,28 @@ impl Results {
 
     /// Reads a document; the error is a sentence about its content.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
+        // An array would be taken as the fields in their order.
+        if !text.trim_ascii_start().starts_with(b"{") {
+            return Err("it holds no results of a benchmark: they are a JSON object".to_owned());
+        }
         let results: Self = serde_json::from_slice(text).map_err(|error| format!("it holds no results of a benchmark: {error}"))?;
         if results.schema != RESULTS_SCHEMA {
             let schema: String = results.schema.chars().take(80).collect();
             return Err(format!("its schema is `{schema}`, expected `{RESULTS_SCHEMA}`"));
         }
         let mut seen = BTreeSet::new();
-        match results.results.iter().find(|result| !seen.insert(&result.key)) {
-            Some(twice) => Err(format!("{} is in it twice", twice.key)),
-            None => Ok(results),
+        for result in &results.results {
+            if !seen.insert(&result.key) {
+                return Err(format!("{} is in it twice", result.key));
+            }
+            if let Some(what) = implausible(result.bytes, result.flops) {
+                return Err(format!("{} has {what}", result.key));
+            }
+            if let Some(sample) = result.samples.iter().find(|sample| sample.time_ps > MAX_SAMPLE_PS) {
+                return Err(format!("a sample of {} takes {}", result.key, too_long(sample.time_ps)));
+            }
         }
+        Ok(results)
     }
 }
 
@@ -376,5 +397,9 @@ mod tests {
         assert!(fault(&|results| results.results.push(result("a", 0, &[1]))).contains("is in it twice"));
         assert!(Results::parse(b"{}").unwrap_err().contains("missing field"));
         assert!(Results::parse(b"hello").unwrap_err().contains("no results of a benchmark"));
+        assert!(Results::parse(b" []").unwrap_err().contains("they are a JSON object"));
+        let endless = fault(&|results| results.results[0].samples[1].time_ps = u64::MAX);
+        assert!(endless.contains("a sample of m/ops/gemv/decode/a takes 18446744073709551615 ps, more than a day"), "{endless}");
+        assert!(fault(&|results| results.results[0].bytes = Some(u64::MAX)).contains("decode/a has 18446744073709551615 bytes"));
     }
 }

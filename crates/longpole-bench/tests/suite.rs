@@ -70,6 +70,34 @@ fn events(out: &str) -> Vec<Event> {
 }
 
 #[test]
+fn the_schema_and_the_reader_agree_on_keys() {
+    let long = format!("M/ops/a/decode/{}", "v".repeat(200));
+    for (key, is_one) in [
+        ("M/ops/a/decode/v", true),
+        ("M/model/a/v", true),
+        ("M/ops/.a./decode/...v", true),
+        ("model/ops/model/model/model", true),
+        ("M/model/decode/v/x", false),
+        ("M/model/../v", false),
+        ("M/ops/../decode/v", false),
+        ("../ops/a/decode/v", false),
+        ("M/ops/a/decode/...", false),
+        ("M/ops/a/decode", false),
+        ("M/a/b/c/d/e", false),
+        ("M//a/decode/v", false),
+        ("M/ops/a b/decode/v", false),
+        (&long, false),
+    ] {
+        assert_eq!(Key::parse(key).is_ok(), is_one, "{key}");
+        let line = format!(r#"{{"event":"profile","key":"{key}","launches":1}}"#);
+        assert_eq!(faults(&schema("run"), &line).is_empty(), is_one, "{key}");
+        let list =
+            format!(r#"{{"schema":"longpole.suite.list/1","suite":{{"name":"s"}},"benchmarks":[{{"key":"{key}","model":"M","op":"a"}}]}}"#);
+        assert_eq!(faults(&schema("list"), &list).is_empty(), is_one, "{key}");
+    }
+}
+
+#[test]
 fn the_list_follows_its_schema() {
     let (code, out, complaints) = ask("list --json");
     assert_eq!((code, complaints.as_str()), (0, ""));

@@ -1,14 +1,12 @@
 //! The registry of formats: how each is recognised and read, one line each.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use longpole_trace::{Recorder, TraceBuilder};
 
-use crate::kineto::{self, Counting, Dialect, FileFacts, FileSource, StreamSource};
+use crate::kineto::{self, Dialect, FileFacts, FileSource, StreamSource};
 use crate::neighbours::is_utf16;
 use crate::{nsys, recording, totals};
 
@@ -288,11 +286,7 @@ fn read_recording(
     report: Report<'_>,
 ) -> io::Result<Vec<FileFacts>> {
     match source {
-        Source::File(_, path) => {
-            let consumed = Arc::new(AtomicU64::new(0));
-            let mut counted = Counting { inner: File::open(path)?, count: Arc::clone(&consumed) };
-            recording::read(&mut counted, &consumed, reading, builder, rank, report)
-        }
-        Source::Stream(input, consumed) => recording::read(input, consumed, reading, builder, rank, report),
+        Source::File(file, _) => recording::read(&file, reading, builder, rank, report),
+        Source::Stream(input, consumed) => recording::read_stream(input, consumed, reading, builder, rank, report),
     }
 }

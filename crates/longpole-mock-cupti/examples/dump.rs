@@ -105,8 +105,7 @@ fn all(recording: &mut Recording<'_>, bytes: usize) {
     for event in recording.records::<Nvtx>() {
         let name = text(&recording.strings, event.name);
         let domain = text(&recording.strings, event.domain);
-        let payload = text(&recording.strings, event.payload);
-        *ranges.entry(format!("{} {domain}/{name} {payload}", event.kind)).or_default() += 1;
+        *ranges.entry(format!("{} {domain}/{name}", event.kind)).or_default() += 1;
     }
     for (name, count) in ranges.into_iter().take(40) {
         println!("  nvtx {count:>6} {name}");

@@ -3,11 +3,8 @@
 use longpole_recording::{GraphNode, Nvtx, RangeState, StringId, Thread};
 
 use crate::nvtx::names::{DOMAINS, STRINGS};
-use crate::queue::{Batch, Event, Message, Payload, What};
+use crate::queue::{Batch, Event, Message, What};
 use crate::worker::Worker;
-
-/// Categories whose names are remembered.
-const MOST_CATEGORIES: usize = 1 << 14;
 
 /// Writes an event.
 pub(crate) fn write(worker: &mut Worker, batch: &Batch, event: &Event) {
@@ -27,12 +24,6 @@ pub(crate) fn write(worker: &mut Worker, batch: &Batch, event: &Event) {
         What::ThreadName => {
             let name = writer.string(text.unwrap_or_default());
             writer.thread(&Thread { tid: event.id as u32, name });
-            return;
-        }
-        What::CategoryName => {
-            if let (Some(category), true) = (event.attributes.category, worker.categories.len() < MOST_CATEGORIES) {
-                worker.categories.insert((event.domain, category), text.unwrap_or_default().to_vec());
-            }
             return;
         }
         What::GraphNode => {
@@ -56,7 +47,6 @@ pub(crate) fn write(worker: &mut Worker, batch: &Batch, event: &Event) {
         }
     };
     let mut some = |text: Option<&[u8]>| text.map_or(StringId::NONE, |text| writer.string(text));
-    let category = event.attributes.category;
     let record = Nvtx {
         time,
         kind,
@@ -64,35 +54,8 @@ pub(crate) fn write(worker: &mut Worker, batch: &Batch, event: &Event) {
         domain: some(DOMAINS.get(event.domain)),
         name: some(text),
         range: matches!(event.what, What::Start | What::End).then_some(event.id),
-        payload: some(payload_text(event.attributes.payload).as_deref().map(str::as_bytes)),
-        color: event.attributes.color,
-        category,
-        category_name: some(category.and_then(|category| Some(worker.categories.get(&(event.domain, category))?.as_slice()))),
+        // Payloads, colours and categories say nothing that any answer is made of.
+        ..Nvtx::default()
     };
     writer.nvtx(&record);
-}
-
-fn payload_text(payload: Payload) -> Option<String> {
-    Some(match payload {
-        Payload::None => return None,
-        Payload::Unsigned(value) => value.to_string(),
-        Payload::Signed(value) => value.to_string(),
-        Payload::Float(value) => value.to_string(),
-        Payload::Float32(value) => value.to_string(),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn payloads_are_written_as_typed() {
-        let text = |payload| payload_text(payload).unwrap_or_default();
-        assert_eq!(text(Payload::Unsigned(u64::MAX)), "18446744073709551615");
-        assert_eq!(text(Payload::Signed(-3)), "-3");
-        assert_eq!(text(Payload::Float(0.1)), "0.1");
-        assert_eq!(text(Payload::Float32(0.1)), "0.1");
-        assert_eq!(payload_text(Payload::None), None);
-    }
 }

@@ -35,8 +35,6 @@ pub(crate) enum What {
     Mark,
     /// The text is the name of the thread in `id`.
     ThreadName,
-    /// The text is the name of the category in `attributes`.
-    CategoryName,
     /// `id` is the node, `original` what it was copied from, `domain` the graph.
     GraphNode,
     /// Recording was switched; `id` is the cause.
@@ -55,25 +53,6 @@ pub(crate) enum Message {
     Here(u32, u32),
 }
 
-/// A payload, as the program typed it.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) enum Payload {
-    #[default]
-    None,
-    Unsigned(u64),
-    Signed(i64),
-    Float(f64),
-    Float32(f32),
-}
-
-/// What an event may carry beside its text.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Attributes {
-    pub(crate) category: Option<u32>,
-    pub(crate) color: Option<u32>,
-    pub(crate) payload: Payload,
-}
-
 /// An event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
@@ -85,22 +64,12 @@ pub(crate) struct Event {
     pub(crate) id: u64,
     pub(crate) original: u64,
     pub(crate) message: Message,
-    pub(crate) attributes: Attributes,
 }
 
 impl Event {
     /// An event of this thread, now.
     pub(crate) fn now(what: What) -> Self {
-        Self {
-            time: sys::realtime_ns(),
-            what,
-            tid: sys::tid(),
-            domain: 0,
-            id: 0,
-            original: 0,
-            message: Message::None,
-            attributes: Attributes::default(),
-        }
+        Self { time: sys::realtime_ns(), what, tid: sys::tid(), domain: 0, id: 0, original: 0, message: Message::None }
     }
 }
 

@@ -31,8 +31,11 @@ pub(crate) const CAUSE_TIMER: u8 = RangeState::TIMER;
 const LONGEST_EXIT: Duration = Duration::from_secs(10);
 
 /// Kinds of records that are switched on and off; calls come on top.
-const KINDS: [u32; 7] =
-    [kind::CONCURRENT_KERNEL, kind::MEMCPY, kind::MEMSET, kind::PEER_COPY, kind::SYNCHRONIZATION, kind::EVENT, kind::OVERHEAD];
+const KINDS: [u32; 5] = [kind::CONCURRENT_KERNEL, kind::MEMCPY, kind::MEMSET, kind::PEER_COPY, kind::OVERHEAD];
+
+/// Kinds that come with all calls only: each of them makes every launch some 3 microseconds longer, whether or not anything waits
+/// (`docs/results/record-h200-variants.txt`). The calls that wait are recorded in any case.
+const KINDS_WITH_ALL_CALLS: [u32; 2] = [kind::SYNCHRONIZATION, kind::EVENT];
 
 /// Where launchers tell a process its rank: torchrun, Open MPI, MPICH, Slurm.
 const RANK: [&str; 4] = ["RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"];
@@ -94,6 +97,8 @@ pub(crate) struct Attached {
     pub(crate) wanted: Wanted,
     /// Whether calls are switched one by one, not all at once.
     by_function: bool,
+    /// Kinds of records beside calls.
+    kinds: Vec<u32>,
     /// Place in a distributed run.
     pub(crate) rank: Option<u32>,
     pub(crate) world_size: Option<u32>,
@@ -170,7 +175,16 @@ impl Recorder {
             Ok(cupti) => {
                 let wanted = if self.settings.all_api_calls { Wanted::default() } else { Wanted::of(&cupti) };
                 let by_function = !self.settings.all_api_calls && anchor(&cupti);
-                self.attached.get_or_init(|| Attached { cupti, wanted, by_function, rank: number(RANK), world_size: number(WORLD_SIZE) });
+                let more: &[u32] = if self.settings.all_api_calls { &KINDS_WITH_ALL_CALLS } else { &[] };
+                let kinds = [&KINDS, more].concat();
+                self.attached.get_or_init(|| Attached {
+                    cupti,
+                    wanted,
+                    by_function,
+                    kinds,
+                    rank: number(RANK),
+                    world_size: number(WORLD_SIZE),
+                });
                 self.gate.set_ready();
                 self.follow();
                 // Once more: handlers run last come, first served, and ours has to run before those that CUPTI has set up meanwhile.
@@ -321,7 +335,7 @@ impl Attached {
     fn switch(&self, on: bool) -> Vec<(u32, c_int)> {
         let calls: &[u32] = if self.by_function { &[] } else { &[kind::RUNTIME, kind::DRIVER] };
         let mut failed = Vec::new();
-        for &kind in KINDS.iter().chain(calls) {
+        for &kind in self.kinds.iter().chain(calls) {
             let code = self.cupti.switch(kind, on);
             if code != cupti::SUCCESS && on {
                 failed.push((kind, code));

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 
 /// The folder that recordings are written to, one file a process. Without it nothing is recorded.
 pub const DIRECTORY: &str = "LONGPOLE_RECORD_DIR";
-/// `launch` (default): the usual calls that launch, copy, set, wait, allocate, or load; `all`: every call of the runtime and the driver.
+/// `launch` (default): the usual calls that launch, copy, set, wait, allocate, or load; `all`: every call of the runtime and the driver, and which
+/// event or stream was waited for.
 pub const API: &str = "LONGPOLE_RECORD_API";
 /// `profiler`: only between `cudaProfilerStart` and `cudaProfilerStop`; `nvtx:NAME` or `nvtx:NAME@DOMAIN`: only within such ranges.
 pub const RANGE: &str = "LONGPOLE_RECORD_RANGE";

@@ -73,7 +73,6 @@ pub(crate) struct Worker {
     described: bool,
     attached_written: bool,
     contexts: HashMap<u32, u32>,
-    pub(crate) categories: HashMap<(u32, u32), Vec<u8>>,
     pub(crate) clock_offset_ns: i64,
     next_clocks: Instant,
     /// When the window of time opens and closes.
@@ -94,7 +93,6 @@ impl Worker {
             described: false,
             attached_written: false,
             contexts: HashMap::new(),
-            categories: HashMap::new(),
             clock_offset_ns: 0,
             next_clocks: now,
             opens: None,

@@ -66,13 +66,15 @@ mod merge;
 mod page;
 mod reader;
 pub mod records;
+mod window;
 mod writer;
 
 pub use frame::{FRAME_HEADER_BYTES, HEADER_BYTES, Header, MAGIC, MAX_EXPANSION, MAX_PAYLOAD_BYTES, VERSION};
 pub use merge::{Copied, copy_whole_frames};
-pub use reader::{Fault, FaultKind, Recording, Strings, is_recording, read};
+pub use reader::{Fault, FaultKind, Found, Recording, Strings, is_recording, read, read_file};
 pub use records::{
     Api, Clock, Context, Cost, Device, Dropped, End, EventRecord, Family, GraphNode, Kernel, Memcpy, Memset, Nvtx, Overhead, PeerCopy,
     Process, RangeState, Record, Refused, StringId, Sync, Thread,
 };
+pub use window::RandomAccess;
 pub use writer::{Sink, Writer};

@@ -392,7 +392,7 @@ families! {
         name: StringId,
         /// Number that ties an end to its start.
         range: Option<u64>,
-        /// Its payload as text.
+        /// Its payload as text; the recorder leaves it out, and what follows.
         payload: StringId,
         /// Its colour as ARGB.
         color: Option<u32>,

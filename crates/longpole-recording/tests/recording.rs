@@ -5,11 +5,12 @@
 use std::cell::RefCell;
 use std::io::{self, Write};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use longpole_recording::{
-    Api, Clock, Context, Cost, Device, Dropped, End, EventRecord, Family, FaultKind, GraphNode, Header, Kernel, Memcpy, Memset, Nvtx,
-    Overhead, PeerCopy, Process, RangeState, Record, Recording, Refused, Sink, StringId, Sync, Thread, Writer, copy_whole_frames,
-    is_recording, read,
+    Api, Clock, Context, Cost, Device, Dropped, End, EventRecord, Family, Fault, FaultKind, GraphNode, Header, Kernel, Memcpy, Memset,
+    Nvtx, Overhead, PeerCopy, Process, RandomAccess, RangeState, Record, Recording, Refused, Sink, StringId, Sync, Thread, Writer,
+    copy_whole_frames, is_recording, read, read_file,
 };
 use proptest::prelude::*;
 
@@ -40,7 +41,17 @@ macro_rules! texts_of_families {
 }
 
 fn read_all(bytes: &[u8]) -> Read {
-    let (mut recordings, faults) = read(bytes);
+    let (recordings, faults) = read(bytes);
+    let all = everything(recordings, &faults);
+    // From a file, read in odd pieces, comes the same.
+    let file = Pieces { bytes: bytes.to_vec(), cut_at: AtomicU64::new(u64::MAX) };
+    let found = read_file(&file, &mut |_| {});
+    assert!(found.error.is_none());
+    assert_eq!(everything(found.recordings, &found.faults), all);
+    all
+}
+
+fn everything(mut recordings: Vec<Recording<'_>>, faults: &[Fault]) -> Read {
     let mut all = Read { faults: faults.iter().map(|fault| fault.kind).collect(), ..Read::default() };
     for recording in &mut recordings {
         let mut texts = Vec::new();
@@ -51,6 +62,29 @@ fn read_all(bytes: &[u8]) -> Read {
         all.recordings.push((recording.header, texts, strings));
     }
     all
+}
+
+/// A file that gives a few bytes at a time, and cannot be read from some place on.
+#[derive(Debug)]
+struct Pieces {
+    bytes: Vec<u8>,
+    cut_at: AtomicU64,
+}
+
+impl RandomAccess for Pieces {
+    fn length(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        if offset >= self.cut_at.load(Ordering::Relaxed) {
+            return Err(io::Error::other("the disk is broken"));
+        }
+        let rest = &self.bytes[(offset as usize).min(self.bytes.len())..];
+        let length = rest.len().min(buffer.len()).min(1 + offset as usize % 70_001);
+        buffer[..length].copy_from_slice(&rest[..length]);
+        Ok(length)
+    }
 }
 
 /// One kernel of the sample, the `i`th.
@@ -255,10 +289,10 @@ fn recordings_one_behind_the_other_are_several_even_after_a_torn_one() {
         let both = [first, &bytes].concat();
         let (recordings, faults) = read(&both);
         assert_eq!((recordings.len(), faults.len()), (2, 0));
-        assert_eq!(recordings[1].place, first.len()..both.len());
+        assert_eq!(recordings[1].place, first.len() as u64..both.len() as u64);
         assert_eq!((recordings[0].has_end(), recordings[1].has_end()), (first.len() == bytes.len(), true));
         // Cut down to its place, a recording is whole frames only.
-        assert!(read(&both[recordings[0].place.clone()]).0[0].faults.is_empty());
+        assert!(read(&both[..recordings[0].place.end as usize]).0[0].faults.is_empty());
     }
     assert!(is_recording(&bytes) && !is_recording(b"LPREC") && !is_recording(b"{"));
 }
@@ -476,4 +510,46 @@ fn pages_are_small() {
     writer.finish(&End::default()).unwrap();
     let each = bytes.len() / 100_000;
     assert!(each < 24, "{each} bytes a kernel");
+}
+
+/// Longer than what is looked at at a time: damage that is longer too, a recording of a version to come, a torn frame at the end.
+#[test]
+fn long_files_are_read_as_they_are_from_memory() {
+    let sample = sample();
+    let mut long = sample.clone();
+    long.extend(b"LPxx".iter().cycle().take(10 << 20));
+    long.extend_from_slice(&sample);
+    let mut newer = sample[..32].to_vec();
+    newer[8] = 9;
+    let crc = !newer[..28].iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { (crc >> 1) ^ 0xEDB8_8320 } else { crc >> 1 })
+    });
+    newer[28..].copy_from_slice(&crc.to_le_bytes());
+    long.extend_from_slice(&newer);
+    long.extend(std::iter::repeat_n(b'P', 9 << 20));
+    let behind = long.len();
+    for _ in 0..40 {
+        long.extend_from_slice(&sample);
+    }
+    long.truncate(long.len() - 9);
+    let found = read_all(&long);
+    assert_eq!(found.recordings.len(), 42);
+    assert_eq!(found.faults, [FaultKind::Damaged, FaultKind::NewerVersion(9), FaultKind::Cut]);
+    // What cannot be read ends the file.
+    let file = Pieces { bytes: long, cut_at: AtomicU64::new((behind + 9 * sample.len() + sample.len() / 2) as u64) };
+    let cut = read_file(&file, &mut |_| {});
+    assert_eq!(cut.error.map(|error| error.to_string()).as_deref(), Some("the disk is broken"));
+    assert!((2..42).contains(&cut.recordings.len()), "{}", cut.recordings.len());
+}
+
+/// A page that cannot be read any more when it is asked for, or is another by then, is damaged.
+#[test]
+fn pages_that_change_meanwhile_are_damaged() {
+    let bytes = sample();
+    let file = Pieces { bytes, cut_at: AtomicU64::new(u64::MAX) };
+    let mut found = read_file(&file, &mut |_| {});
+    assert_eq!(found.recordings[0].records::<Kernel>().len(), 400);
+    file.cut_at.store(0, Ordering::Relaxed);
+    assert!(found.recordings[0].records::<Kernel>().is_empty());
+    assert!(matches!(found.recordings[0].faults[..], [Fault { kind: FaultKind::Damaged, .. }]), "{:?}", found.recordings[0].faults);
 }

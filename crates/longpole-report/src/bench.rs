@@ -152,8 +152,10 @@ pub struct BenchCompared {
     pub after: BenchSide,
     /// The second over the first.
     pub ratio: Option<f64>,
-    /// The interval of the ratio.
+    /// The interval of the ratio of the two builds, with what two processes of one build may differ by.
     pub interval: Option<(f64, f64)>,
+    /// The two processes that were measured differ, by no more than two processes of the same build may.
+    pub within_processes: bool,
     /// The smallest increase and decrease that the data could show, as shares.
     pub smallest_effect: Option<(f64, f64)>,
     /// Rounds of processes that took turns; 0 where they did not.
@@ -192,6 +194,8 @@ pub struct BenchComparison {
     pub unpaired: Vec<BenchUnpaired>,
     /// What else differs between the two, in sentences.
     pub flags: Vec<String>,
+    /// Benchmarks of the second that failed or had a wrong result, in whichever of its processes.
+    pub failed: Vec<String>,
     /// Benchmarks that were measured again, and how often at most.
     pub again: Option<(u64, u64)>,
 }
@@ -227,4 +231,6 @@ pub struct BenchPeaks {
     pub rows: Vec<BenchPeak>,
     /// The file that `--peaks` takes.
     pub path: Option<String>,
+    /// Whether it lies where `bench run` looks by itself.
+    pub is_usual: bool,
 }

@@ -24,8 +24,11 @@ mod html;
 mod markdown_table;
 mod names;
 mod ncu;
+mod perfetto;
 mod redact;
 mod report_header;
+mod rows;
+mod stacks;
 mod style;
 mod sums_page;
 mod suspects;
@@ -55,6 +58,7 @@ pub use ncu::{
     ComparisonPage, KernelPage, NcuKernel, RawMetric, Verdicts, comparison_markdown, comparison_text, kernel_lines, kernels_markdown,
     kernels_text, sources_markdown, sources_text, tables_markdown, tables_text,
 };
+pub use perfetto::{PerfettoSummary, perfetto};
 pub use redact::{redact, redact_problems, redact_string, redact_trace};
 pub use redact::{
     redact_comparison, redact_launches, redact_metrics, redact_report_source, redact_source_view, redact_summary, redact_troubles,
@@ -63,6 +67,8 @@ pub use report_header::{
     ReportDevice, ReportHeader, ReportSource, comparison_markdown_header, comparison_text_header, report_markdown_header,
     report_text_header,
 };
+pub use rows::{RowTable, has_events, write_rows};
+pub use stacks::{Profile, StackSummary, collapsed, speedscope};
 pub use style::Style;
 pub use sums_page::{sums_markdown, sums_report_lines, sums_text};
 pub use suspects::{explain_list, explain_markdown, explain_text};

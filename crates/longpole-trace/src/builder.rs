@@ -8,13 +8,13 @@ use hashbrown::HashMap;
 use crate::aggregates::{Aggregate, Aggregates};
 use crate::collectives::{Collective, Collectives};
 use crate::entities::{Device, DeviceProperties, Lane, Part, Process, RankInfo, Recorded, Thread, Tid, Versions};
-use crate::ids::{AggregateId, DetailId, DeviceId, GraphNodeId, LaneId, ProcessId, StrId, ThreadId};
+use crate::ids::{ActivityId, AggregateId, DetailId, DeviceId, GraphNodeId, LaneId, ProcessId, StrId, ThreadId};
 use crate::native::{CpuSample, CpuSamples, OsCall, OsCalls};
 use crate::ns::Ns;
 use crate::recorder::Recorder;
 use crate::strings::Strings;
 use crate::tables::{
-    Activities, Activity, ApiCall, ApiCalls, Detail, GraphNode, HostOp, HostOps, MemoryEvent, MemoryEvents, Overhead, Overheads,
+    Activities, Activity, ApiCall, ApiCalls, Capture, Detail, GraphNode, HostOp, HostOps, MemoryEvent, MemoryEvents, Overhead, Overheads,
     PythonFrame, PythonFrames, Range, Ranges, SyncEvent, SyncEvents,
 };
 
@@ -69,6 +69,8 @@ pub struct Trace {
     pub details: Vec<Detail>,
     /// Distinct graph nodes.
     pub graph_nodes: Vec<GraphNode>,
+    /// Where nodes come from, by recording and node, one each.
+    pub captures: Vec<Capture>,
     /// Software versions.
     pub versions: Versions,
     /// What the recorder was asked for.
@@ -110,6 +112,17 @@ impl Trace {
         self.devices[self.lanes[lane.index()].device.index()].rank
     }
 
+    /// Where the node of a device activity comes from, if it is replayed from a graph and the recording saw the graph being made.
+    pub fn capture_of(&self, activity: ActivityId) -> Option<&Capture> {
+        if self.captures.is_empty() {
+            return None;
+        }
+        let node = self.activities.graph_node(activity.index())?;
+        let rank = self.lane_rank(self.activities.lane[activity.index()]);
+        let at = self.captures.binary_search_by_key(&(rank, node), |capture| (capture.rank, capture.node)).ok()?;
+        self.captures.get(at)
+    }
+
     /// Whether sums are all there is: nothing says when anything ran.
     pub fn has_totals_only(&self) -> bool {
         !self.aggregates.is_empty()
@@ -140,6 +153,7 @@ pub struct TableMarks {
     cpu_samples: usize,
     collectives: usize,
     aggregates: usize,
+    captures: usize,
 }
 
 /// An interned table of small values: a list and its reverse map.
@@ -298,6 +312,7 @@ impl TraceBuilder {
             cpu_samples: trace.cpu_samples.len(),
             collectives: trace.collectives.len(),
             aggregates: trace.aggregates.len(),
+            captures: trace.captures.len(),
         }
     }
 
@@ -320,6 +335,9 @@ impl TraceBuilder {
         for time in columns.into_iter().flatten() {
             *time += shift;
         }
+        for capture in trace.captures.iter_mut().skip(marks.captures) {
+            capture.at += shift;
+        }
     }
 
     /// Removes every row added since `marks` whose start is not to be kept.
@@ -336,6 +354,8 @@ impl TraceBuilder {
         trace.os_calls.retain_starts(marks.os_calls, &keep);
         trace.cpu_samples.retain_starts(marks.cpu_samples, &keep);
         trace.collectives.retain_starts(marks.collectives, &keep);
+        let kept = trace.captures.split_off(marks.captures.min(trace.captures.len()));
+        trace.captures.extend(kept.into_iter().filter(|capture| keep(capture.at)));
     }
 
     /// Forgets the external ids of device activities and API calls added since `marks`: in some traces they are the
@@ -406,6 +426,12 @@ impl TraceBuilder {
         AggregateId::from_index(self.trace.aggregates.len() - 1)
     }
 
+    /// Says where a node of a device graph comes from. What is said of a node twice in one recording is dropped unless it is the same: processes
+    /// may share numbers of nodes.
+    pub fn push_capture(&mut self, row: Capture) {
+        self.trace.captures.push(row);
+    }
+
     /// Says that so many device activities follow: their columns get that much room at once, and no more.
     pub fn announce_activities(&mut self, rows: usize) {
         self.trace.activities.announce(rows);
@@ -435,6 +461,10 @@ impl TraceBuilder {
         trace.os_calls.shrink();
         trace.cpu_samples.shrink();
         trace.collectives.shrink();
+        trace.captures.sort_by_key(|capture| (capture.rank, capture.node));
+        let chunks = trace.captures.chunk_by(|a, b| (a.rank, a.node) == (b.rank, b.node));
+        trace.captures =
+            chunks.filter(|same| same.windows(2).all(|pair| pair[0] == pair[1])).filter_map(|same| same.first().copied()).collect();
         trace
     }
 }

@@ -37,6 +37,7 @@ pub use problems::{Problem, ProblemCode, Problems, Severity};
 pub use recorder::{Advice, Recorder};
 pub use strings::Strings;
 pub use tables::{
-    Activities, Activity, ActivityKind, ApiCall, ApiCalls, Detail, GraphNode, HostOp, HostOps, LaunchConfig, MemcpyKind, MemoryEvent,
-    MemoryEvents, MemoryPlace, Overhead, Overheads, PythonFrame, PythonFrames, Range, Ranges, SyncEvent, SyncEvents, SyncKind, Transfer,
+    Activities, Activity, ActivityKind, ApiCall, ApiCalls, Capture, Detail, GraphNode, HostOp, HostOps, LaunchConfig, MemcpyKind,
+    MemoryEvent, MemoryEvents, MemoryPlace, Overhead, Overheads, PythonFrame, PythonFrames, Range, Ranges, SyncEvent, SyncEvents, SyncKind,
+    Transfer,
 };

@@ -24,6 +24,7 @@ impl Trace {
             lanes: _,
             details: _,
             graph_nodes: _,
+            captures: _,
             versions,
             recorded: _,
             host_ops,

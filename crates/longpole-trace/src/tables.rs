@@ -302,6 +302,20 @@ pub struct GraphNode {
     pub node: u64,
 }
 
+/// Where a node of a device graph comes from: the host called what became the node there and then. The device work of a replay belongs to the
+/// launch of the replay all the same; this says what the node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// The recording.
+    pub rank: u32,
+    /// The node.
+    pub node: GraphNodeId,
+    /// The thread that made it.
+    pub thread: ThreadId,
+    /// When.
+    pub at: Ns,
+}
+
 /// A device activity, as one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Activity {

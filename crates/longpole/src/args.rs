@@ -1,6 +1,7 @@
 //! Commands and flags.
 
 mod bench;
+mod export;
 mod ncu;
 mod record;
 mod report;
@@ -17,6 +18,7 @@ pub(crate) use bench::{
     BenchArgs, BenchCommand, BenchCompareArgs, BenchListArgs, BenchOutput, BenchPeaksArgs, BenchRunArgs, CompareFlags, MoreSuiteFlags,
     ProfileArgs, SaveFlags, SuiteFlags,
 };
+pub(crate) use export::{ExportArgs, ExportFormat, Weight};
 pub(crate) use ncu::{NcuArgs, NcuView};
 pub(crate) use record::RecordArgs;
 pub(crate) use report::ReportArgs;
@@ -216,6 +218,31 @@ Examples:
         if is_of_tables { arg.hide(true) } else { arg }
     }))]
     Slice(SliceArgs),
+    /// The trace for other programs: Perfetto, Chrome, speedscope, flame graphs, CSV, Parquet
+    #[command(after_help = "Formats:
+  perfetto    tracks for ui.perfetto.dev: ranges, operators, calls, kernels, idle time by cause, steps, queue (.pftrace)
+  chrome      JSON events, as slice writes them; every command reads them again
+  speedscope  flame graphs of host, device and idle time for speedscope.app (.speedscope.json)
+  collapsed   a line a stack, for flamegraph.pl and inferno; --weight host, device or idle (.folded)
+  csv         a folder with a file a table, or one with --table: ops, kernels, families, ranges, memory, idle,
+              activities, calls, host_ops, range_instances, memory_events, python_frames, threads, devices, problems
+  parquet     a folder with a file a table of rows (a build with the feature parquet)
+Files that end in .gz and .zst are compressed. What is private is taken out as everywhere; docs/export.md says what is in each.
+
+Examples:
+  longpole export trace.json.gz -o trace.pftrace.gz
+  longpole export trace.json.gz --to chrome -o trace.json.gz
+  longpole export trace.json.gz --range decode_step -o decode.speedscope.json
+  longpole export trace.json.gz --to collapsed --weight idle | flamegraph.pl > idle.svg
+  longpole export trace.json.gz --table activities -o kernels.csv
+  longpole export ranks/ --rank 1 --to parquet -o rank1.parquet")]
+    #[command(mut_arg("input", |arg| arg.value_name("TRACE")))]
+    #[command(mut_args(|arg| {
+        // There is no table on the terminal.
+        let is_of_tables = ["sort", "limit", "filter", "json", "markdown", "csv", "full_names", "color"].iter().any(|id| arg.get_id() == id);
+        if is_of_tables { arg.hide(true) } else { arg }
+    }))]
+    Export(ExportArgs),
     /// One HTML page to open or send: suspects, tables, steps, a timeline, two traces compared
     #[command(
         after_help = "The page holds everything: it loads nothing and sends nothing, and opens without a server. A long recording is summed up where not every
@@ -344,6 +371,7 @@ impl Command {
             Self::Diff(args) => Some(&args.common),
             Self::Check(args) => Some(&args.common),
             Self::Slice(args) => Some(&args.common),
+            Self::Export(args) => Some(&args.common),
             Self::Report(args) => Some(&args.common),
             Self::Ncu(_)
             | Self::Bench(_)

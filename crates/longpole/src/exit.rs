@@ -26,6 +26,8 @@ pub(crate) enum Failure {
     Output(io::Error),
     /// A program that was run for the user ended with this status, which is passed on; a sentence where there is one to say.
     Program(i32, Option<String>),
+    /// One of these, with what helps: lines that stand below its message.
+    Advised(Box<Self>, Vec<String>),
 }
 
 impl Failure {
@@ -56,6 +58,7 @@ fn parts(failure: &Failure) -> (i32, Option<String>) {
         Failure::Usage(message) => (USAGE, Some(message.clone())),
         Failure::Input(message) => (INPUT, Some(message.clone())),
         Failure::Program(status, message) => (*status, message.clone()),
+        Failure::Advised(failure, _) => parts(failure),
     }
 }
 
@@ -66,6 +69,11 @@ pub(crate) fn exit(result: Result<(), Failure>, shows_secrets: bool) -> ! {
     if let Some(message) = message {
         let message = if shows_secrets { message.into() } else { redact(&message) };
         complain(&format!("error: {}", printable(&message)));
+    }
+    if let Err(Failure::Advised(_, advice)) = &result {
+        for line in advice {
+            complain(&printable(&if shows_secrets { line.into() } else { redact(line) }));
+        }
     }
     std::mem::forget(result);
     std::process::exit(code)

@@ -1,9 +1,11 @@
-//! A file that a command writes whole or not at all: a slice, a page.
+//! A file that a command writes whole or not at all: a slice, a page, an export.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+
+use flate2::write::GzEncoder;
 
 use crate::args::{Common, Format};
 use crate::exit::Failure;
@@ -20,6 +22,53 @@ pub(crate) fn refuse_table_flags(common: &Common, what: &str) -> Result<(), Fail
     match given.iter().find(|(_, is_given)| *is_given) {
         None => Ok(()),
         Some((flag, _)) => Err(Failure::Usage(format!("{what}, not a table: {flag} has no place here"))),
+    }
+}
+
+/// How a file is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compression {
+    None,
+    Gzip,
+    Zstd,
+}
+
+impl Compression {
+    /// By the ending of the name that `-o` gives; what goes down a pipe by the name of `-` is plain.
+    pub(crate) fn of(output: &OsStr, target: &Target) -> Self {
+        let ending = Path::new(output).extension().unwrap_or_default();
+        if matches!(target, Target::Stdout) {
+            Self::None
+        } else if ending.eq_ignore_ascii_case("gz") {
+            Self::Gzip
+        } else if ending.eq_ignore_ascii_case("zst") {
+            Self::Zstd
+        } else {
+            Self::None
+        }
+    }
+
+    /// Writes compressed.
+    pub(crate) fn write<T>(
+        self,
+        out: &mut (dyn Write + Send),
+        write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<T>,
+    ) -> io::Result<T> {
+        match self {
+            Self::None => write(out),
+            Self::Gzip => {
+                let mut gzip = GzEncoder::new(out, flate2::Compression::default());
+                let written = write(&mut gzip)?;
+                gzip.finish()?;
+                Ok(written)
+            }
+            Self::Zstd => {
+                let mut zstd = zstd::Encoder::new(out, zstd::DEFAULT_COMPRESSION_LEVEL)?;
+                let written = write(&mut zstd)?;
+                zstd.finish()?;
+                Ok(written)
+            }
+        }
     }
 }
 
@@ -75,9 +124,13 @@ impl Target {
     }
 
     /// Writes everything; the size of the file, if it is one. `kind` is a word of the name that it has until it is whole.
-    pub(crate) fn write<T>(&self, kind: &str, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<(T, Option<u64>)> {
+    pub(crate) fn write<T>(
+        &self,
+        kind: &str,
+        write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<T>,
+    ) -> io::Result<(T, Option<u64>)> {
         match self {
-            Self::Stdout => Ok((flushed(&mut io::stdout().lock(), write)?, None)),
+            Self::Stdout => Ok((flushed(&mut io::stdout(), write)?, None)),
             Self::Stream(path) => Ok((flushed(&mut fs::OpenOptions::new().write(true).open(path)?, write)?, None)),
             Self::File(path) => {
                 // Under another name until it is whole, so that a run that ends early leaves no half file behind: it goes with an error and
@@ -103,10 +156,34 @@ impl Target {
     }
 }
 
-fn flushed<T>(out: &mut dyn Write, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> io::Result<T> {
+fn flushed<T>(out: &mut (dyn Write + Send), write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<T>) -> io::Result<T> {
     let written = write(out)?;
     out.flush()?;
     Ok(written)
+}
+
+/// A folder that is made, or filled: its path, if it may be.
+pub(crate) fn find_folder(output: &OsStr, input: &OsStr) -> Result<PathBuf, Failure> {
+    let path = PathBuf::from(output);
+    let shown = path.display();
+    if output.is_empty() || output == "-" {
+        return Err(Failure::Usage("several files are written: name a folder with --output".to_owned()));
+    }
+    let Ok(real) = path.canonicalize() else {
+        let parent = folder(&path);
+        return if path.file_name().is_none() || !parent.is_dir() {
+            Err(Failure::Usage(format!("cannot make the folder `{shown}`: there is no folder `{}`", parent.display())))
+        } else {
+            Ok(path)
+        };
+    };
+    if !real.is_dir() {
+        return Err(Failure::Usage(format!("`{shown}` is a file, and several files are written; name a folder")));
+    }
+    if input != "-" && Path::new(input).canonicalize().is_ok_and(|input| input == real) {
+        return Err(Failure::Usage(format!("`{shown}` is the input; choose another folder")));
+    }
+    Ok(real)
 }
 
 /// Whether a file is what standard input comes from (`- < FILE`).

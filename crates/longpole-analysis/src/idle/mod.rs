@@ -49,6 +49,11 @@ pub fn idle_pieces(index: &TraceIndex<'_>, scope: &Scope) -> Vec<IdlePiece> {
     pieces
 }
 
+/// Shows the pieces of [`idle_pieces`] without keeping them: those of one gap in order of time, gaps in no order.
+pub fn each_idle_piece(index: &TraceIndex<'_>, scope: &Scope, see: &mut (dyn FnMut(IdlePiece) + Send)) {
+    IdleWalk::new(index, scope).each_piece(see);
+}
+
 /// The idle time of a scope, to be gone through piece by piece: a trace has several pieces a kernel, too many to keep where sums will do.
 #[derive(Debug)]
 pub(crate) struct IdleWalk<'a, 't> {

@@ -2,7 +2,8 @@
 //!
 //! A row is a path of range names on one thread, all its instances together; `ProfilerStep#3` is listed as `ProfilerStep*`.
 //! Device work belongs to an instance by its launch, as in [`Scope`]: launched on the instance's thread while it was open, or on
-//! an autograd worker thread of the same process meanwhile. Ranges that overlap without nesting both have it.
+//! an autograd worker thread of the same process meanwhile. Ranges that overlap without nesting both have it. Work that is replayed
+//! from a graph belongs to the launch of the replay like any other; what of it was captured inside a range is given beside that.
 
 mod sweep;
 
@@ -32,6 +33,11 @@ pub struct RangeRow {
     pub gpu_idle_ns: Option<Ns>,
     /// Kernels launched inside.
     pub kernels: u64,
+    /// Union of the device work of graph nodes that were captured inside, in all replays in scope; absent when there was none. It is part of the
+    /// busy time of the ranges that launched the replays.
+    pub replayed_ns: Option<Ns>,
+    /// Kernels of it.
+    pub replayed_kernels: u64,
 }
 
 /// Ranges nested deeper than this are listed at this depth: a path is written out in every row, and a runaway recursion of
@@ -53,6 +59,8 @@ struct Instance {
     /// What was launched inside.
     device: Option<DeviceWork>,
     kernels: u64,
+    /// What was captured inside and replayed: its device time, its kernels.
+    replayed: Option<(Ns, u64)>,
 }
 
 /// Device time of one instance, summed over devices.
@@ -160,7 +168,7 @@ fn instances(index: &TraceIndex<'_>, scope: &Scope, mut extents: Option<&mut Vec
         .map(|row| {
             let (start, dur) = (trace.ranges.start[row], trace.ranges.dur[row].max(Ns::ZERO));
             let (range, thread) = (RangeId::from_index(row), trace.ranges.thread[row]);
-            Instance { range, thread, start, end: start + dur, parent: NONE, device: None, kernels: 0 }
+            Instance { range, thread, start, end: start + dur, parent: NONE, device: None, kernels: 0, replayed: None }
         })
         .collect();
     // Whatever is around an instance comes before it.
@@ -194,7 +202,37 @@ fn instances(index: &TraceIndex<'_>, scope: &Scope, mut extents: Option<&mut Vec
         }
         sweep::run(&mut instances, own, trace, &sweep::Launches { rows: &seen, launched: &launched }, extents.as_deref_mut());
     }
+    if !trace.captures.is_empty() {
+        find_replayed(index, scope, &of_thread, &mut instances);
+    }
     instances
+}
+
+/// Finds what was captured inside each range, as if it had been launched when it was captured.
+fn find_replayed(index: &TraceIndex<'_>, scope: &Scope, of_thread: &[Vec<u32>], instances: &mut [Instance]) {
+    let trace = index.trace();
+    let mut captured: Vec<Vec<u32>> = vec![Vec::new(); trace.threads.len()];
+    for row in 0..trace.activities.len() {
+        let id = ActivityId::from_index(row);
+        if let Some(capture) = trace.capture_of(id)
+            && scope.includes_activity(index, id)
+        {
+            captured[capture.thread.index()].push(row as u32);
+        }
+    }
+    let mut like: Vec<Instance> = instances.to_vec();
+    let made = |row: &u32| trace.capture_of(ActivityId(*row)).map_or(Ns::MIN, |capture| capture.at);
+    for (own, rows) in of_thread.iter().zip(&mut captured).filter(|(own, rows)| !own.is_empty() && !rows.is_empty()) {
+        rows.sort_by_cached_key(made);
+        for &at in own {
+            (like[at as usize].device, like[at as usize].kernels) = (None, 0);
+        }
+        sweep::run(&mut like, own, trace, &sweep::Launches { rows, launched: &made }, None);
+        for &at in own {
+            let found = like[at as usize];
+            instances[at as usize].replayed = found.device.map(|work| (work.busy, found.kernels));
+        }
+    }
 }
 
 /// Device activities in scope, by the thread that launched them.
@@ -291,6 +329,8 @@ fn empty_row(name: &str) -> RangeRow {
         gpu_busy_ns: None,
         gpu_idle_ns: None,
         kernels: 0,
+        replayed_ns: None,
+        replayed_kernels: 0,
     }
 }
 
@@ -302,6 +342,10 @@ fn add(row: &mut RangeRow, instance: &Instance) {
         *row.gpu_span_ns.get_or_insert_default() += device.span;
         *row.gpu_busy_ns.get_or_insert_default() += device.busy;
         *row.gpu_idle_ns.get_or_insert_default() += device.span - device.busy;
+    }
+    if let Some((time, kernels)) = instance.replayed {
+        *row.replayed_ns.get_or_insert_default() += time;
+        row.replayed_kernels += kernels;
     }
 }
 

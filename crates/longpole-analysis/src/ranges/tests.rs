@@ -33,6 +33,35 @@ fn nested_ranges_have_their_own_extent_and_that_of_what_is_inside() {
 }
 
 #[test]
+fn replayed_work_belongs_to_its_launch_and_is_given_beside_where_it_was_captured() {
+    let mut sample = Sample::new();
+    sample.range("capture", 0, 100);
+    sample.range("attention", 10, 20);
+    sample.range("mlp", 40, 20);
+    for (node, at) in [(1, 12), (2, 29), (3, 45), (4, 80)] {
+        sample.captured(node, at);
+    }
+    for step in 0..2 {
+        let at = 200 + step * 100;
+        sample.range("replay", at, 50);
+        // Nodes 1 and 2 overlap; node 9 was never seen being captured.
+        let launch = sample.launch("cudaGraphLaunch", at + 1, 2);
+        launch.node(1, "a", at + 10, 10).node(2, "b", at + 15, 10).node(3, "c", at + 30, 5).node(4, "d", at + 40, 1).node(
+            9,
+            "e",
+            at + 45,
+            2,
+        );
+    }
+    let rows = table(sample);
+    assert_eq!(names(&rows), ["capture", "capture/attention", "capture/mlp", "replay"]);
+    let launched: Vec<_> = rows.iter().map(|row| (row.kernels, row.gpu_busy_ns.map(Ns::get))).collect();
+    assert_eq!(launched, [(0, None), (0, None), (0, None), (10, Some(2 * 23))]);
+    let replayed: Vec<_> = rows.iter().map(|row| (row.replayed_kernels, row.replayed_ns.map(Ns::get))).collect();
+    assert_eq!(replayed, [(8, Some(2 * 21)), (4, Some(2 * 15)), (2, Some(2 * 5)), (0, None)]);
+}
+
+#[test]
 fn numbered_steps_are_one_row_and_keep_their_place() {
     let mut sample = Sample::new();
     sample.range("ProfilerStep#1", 0, 10);

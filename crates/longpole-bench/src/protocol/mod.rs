@@ -17,9 +17,16 @@ use crate::key::Key;
 
 pub use read::{Events, Line, MAX_BENCHMARKS, MAX_LINE_BYTES, MAX_LIST_BYTES, ReadError, read_list};
 pub use sequence::Sequence;
+pub(crate) use sequence::{implausible, too_long};
 
 /// The value of `schema` in a [`List`].
 pub const LIST_SCHEMA: &str = "longpole.suite.list/1";
+
+/// Picoseconds of the longest sample: a day. A longer one is a mistake of whoever computed it.
+pub const MAX_SAMPLE_PS: u64 = 86_400 * 1_000_000_000_000;
+
+/// The most bytes or operations that a run may be said to take. Beyond it lies what a difference of unsigned numbers gives by mistake.
+pub const MAX_AMOUNT: u64 = i64::MAX as u64;
 
 /// What `list --json` prints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,8 @@ use std::io::{BufRead, Read};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Device, End, Event, LIST_SCHEMA, List, Peak, Sample, Start};
+use super::sequence::{implausible, shortened};
+use super::{Benchmark, Device, End, Event, LIST_SCHEMA, List, Peak, Sample, Start};
 use crate::key::Key;
 
 /// Bytes of the longest line of a run.
@@ -35,6 +36,16 @@ pub enum ReadError {
         /// Number of the line, from 1.
         line: u64,
     },
+    /// A line that is meant to be an event and is no JSON, such as one with a NaN.
+    #[error("line {line}, column {column}: an event that is no JSON: {cause}")]
+    Json {
+        /// Number of the line, from 1.
+        line: u64,
+        /// Where reading came to an end, in bytes from 1.
+        column: usize,
+        /// What is wrong there.
+        cause: String,
+    },
     /// A line names a known event and breaks its form.
     #[error("line {line}: the event `{event}` is not as the protocol says: {cause}")]
     Event {
@@ -53,6 +64,9 @@ pub enum ReadError {
         /// What is wrong with it.
         cause: String,
     },
+    /// The list is longer than [`MAX_LIST_BYTES`].
+    #[error("the list of benchmarks is longer than {MAX_LIST_BYTES} bytes")]
+    LongList,
     /// The list is no list.
     #[error("the list of benchmarks is not as the protocol says: {0}")]
     List(String),
@@ -60,13 +74,13 @@ pub enum ReadError {
 
 /// Reads a list to its end.
 ///
-/// Text before the line that opens the object is passed over: libraries like to greet.
+/// Text before the line that opens the object and behind the one that closes it is passed over: libraries like to greet, and to say goodbye.
 pub fn read_list(input: impl Read) -> Result<List, ReadError> {
     let mut text = Vec::new();
     let read = input.take(MAX_LIST_BYTES as u64 + 1).read_to_end(&mut text);
     read.map_err(|cause| ReadError::Io { line: 1, cause })?;
     if text.len() > MAX_LIST_BYTES {
-        return Err(ReadError::List(format!("it is longer than {MAX_LIST_BYTES} bytes")));
+        return Err(ReadError::LongList);
     }
     let start = text.split_inclusive(|byte| *byte == b'\n').scan(0, |at, line| {
         let here = *at;
@@ -75,18 +89,34 @@ pub fn read_list(input: impl Read) -> Result<List, ReadError> {
     });
     let start = start.into_iter().find(|(_, line)| line.trim_ascii_start().starts_with(b"{")).map(|(at, _)| at);
     let Some(start) = start else { return Err(ReadError::List("it holds no JSON object".to_owned())) };
-    let list: List = serde_json::from_slice(&text[start..]).map_err(|error| ReadError::List(error.to_string()))?;
-    check_list(&list).map_err(ReadError::List)?;
+    let mut lists = serde_json::Deserializer::from_slice(&text[start..]).into_iter::<List>();
+    let list = lists.next().unwrap_or_else(|| Err(serde::de::Error::custom("it is empty")));
+    let mut list = list.map_err(|error| ReadError::List(error.to_string()))?;
+    check_end(&text[start + lists.byte_offset()..]).map_err(ReadError::List)?;
+    check_list(&mut list).map_err(ReadError::List)?;
     Ok(list)
 }
 
-fn check_list(list: &List) -> Result<(), String> {
+/// What stands behind the object: text, from the next line on.
+fn check_end(rest: &[u8]) -> Result<(), String> {
+    let mut lines = rest.split(|byte| *byte == b'\n');
+    if !lines.next().unwrap_or_default().trim_ascii().is_empty() {
+        return Err("trailing characters stand behind the object, on its last line".to_owned());
+    }
+    if lines.any(|line| line.trim_ascii_start().starts_with(b"{")) {
+        return Err("another object stands behind the first".to_owned());
+    }
+    Ok(())
+}
+
+fn check_list(list: &mut List) -> Result<(), String> {
     if list.schema != LIST_SCHEMA {
-        return Err(format!("its schema is `{}`, expected `{LIST_SCHEMA}`", super::sequence::shortened(&list.schema)));
+        return Err(format!("its schema is `{}`, expected `{LIST_SCHEMA}`", shortened(&list.schema)));
     }
     if list.benchmarks.len() > MAX_BENCHMARKS {
         return Err(format!("it has {} benchmarks, more than {MAX_BENCHMARKS}", list.benchmarks.len()));
     }
+    list.benchmarks.iter_mut().try_for_each(agree_with_key)?;
     let mut seen = BTreeSet::new();
     for benchmark in &list.benchmarks {
         if !seen.insert(&benchmark.key) {
@@ -95,7 +125,25 @@ fn check_list(list: &List) -> Result<(), String> {
         if benchmark.unit_runs == 0 {
             return Err(format!("unit_runs of {} is 0", benchmark.key));
         }
+        if let Some(what) = implausible(benchmark.bytes, benchmark.flops) {
+            return Err(format!("{} has {what}", benchmark.key));
+        }
     }
+    Ok(())
+}
+
+/// The parts of a key stand beside it for whoever reads the list; two answers to what they are would be one too many.
+fn agree_with_key(benchmark: &mut Benchmark) -> Result<(), String> {
+    let key = &benchmark.key;
+    let phase = benchmark.phase.as_deref().or(key.phase());
+    let said = [("model", Some(benchmark.model.as_str()), Some(key.model())), ("op", Some(&benchmark.op), Some(key.name()))];
+    for (what, said, is) in said.into_iter().chain([("phase", phase, key.phase())]) {
+        if said != is {
+            let (said, is) = (shortened(said.unwrap_or_default()), is.map_or_else(|| "none".to_owned(), |is| format!("`{is}`")));
+            return Err(format!("the {what} of {key} is said to be `{said}`, by its key it is {is}"));
+        }
+    }
+    benchmark.phase = key.phase().map(str::to_owned);
     Ok(())
 }
 
@@ -172,13 +220,38 @@ fn parse(text: &[u8], line: u64) -> Result<Line, ReadError> {
     if !text.trim_ascii_start().starts_with(b"{") {
         return Ok(as_text());
     }
-    let Ok(value) = serde_json::from_slice::<Value>(text) else { return Ok(as_text()) };
+    let value = match serde_json::from_slice::<Value>(text) {
+        Ok(value) => value,
+        Err(error) if is_meant_as_event(text) => return Err(no_json(&error, line)),
+        Err(_) => return Ok(as_text()),
+    };
     let Some(event) = value.get("event").and_then(Value::as_str).map(str::to_owned) else { return Ok(as_text()) };
     match known(&event, &value) {
         Ok(Some(parsed)) => Ok(Line::Event(Box::new(parsed))),
         Ok(None) => Ok(Line::Unknown(event)),
         Err(error) => Err(ReadError::Event { line, event, cause: error.to_string() }),
     }
+}
+
+/// Whether a line that opens an object names a key `event`: no library prints that to greet, and passing over what a suite measured would blame
+/// the lines that follow for it.
+fn is_meant_as_event(text: &[u8]) -> bool {
+    const KEY: &[u8] = b"\"event\"";
+    let mut rest = text;
+    while let Some(at) = rest.windows(KEY.len()).position(|window| window == KEY) {
+        rest = &rest[at + KEY.len()..];
+        if rest.trim_ascii_start().starts_with(b":") {
+            return true;
+        }
+    }
+    false
+}
+
+/// Says where a line stops being JSON. The error's own line is always the first.
+fn no_json(error: &serde_json::Error, line: u64) -> ReadError {
+    let said = error.to_string();
+    let cause = said.split(" at line ").next().unwrap_or_default().to_owned();
+    ReadError::Json { line, column: error.column(), cause }
 }
 
 /// An event of this protocol's version, by its name. Read by hand and not as a tagged enum: those see the numbers of `serde_json` as maps where
@@ -242,6 +315,11 @@ mod tests {
         let text = serde_json::to_string_pretty(&list()).unwrap();
         assert_eq!(read_list(text.as_bytes()).unwrap(), list());
         assert_eq!(read_list(format!("warning: hello\n\n{text}\n").as_bytes()).unwrap(), list());
+        assert_eq!(read_list(format!("{text} \r\nbye\n[1]\n").as_bytes()).unwrap(), list());
+        // A phase that is left out is that of the key.
+        let mut without = list();
+        without.benchmarks[0].phase = None;
+        assert_eq!(read_list(serde_json::to_vec(&without).unwrap().as_slice()).unwrap(), list());
         // What is left out is not known.
         let short =
             r#"{"schema":"longpole.suite.list/1","suite":{"name":"x"},"benchmarks":[{"key":"m/model/step/v","model":"m","op":"step"}]}"#;
@@ -259,6 +337,14 @@ mod tests {
         assert!(fault(&|list| list.schema = "other/1".to_owned()).contains("its schema is `other/1`"));
         assert!(fault(&|list| list.benchmarks.push(list.benchmarks[0].clone())).contains("m/ops/copy/decode/float4 is in it twice"));
         assert!(fault(&|list| list.benchmarks[0].unit_runs = 0).contains("unit_runs"));
+        assert!(
+            fault(&|list| list.benchmarks[0].bytes = Some(u64::MAX)).contains("float4 has 18446744073709551615 bytes, more than any run")
+        );
+        assert!(fault(&|list| list.benchmarks[0].flops = Some(1 << 63)).contains("float4 has 9223372036854775808 operations, more than"));
+        let said = fault(&|list| list.benchmarks[0].op = "\u{1b}[31mred".to_owned());
+        assert!(said.contains("the op of m/ops/copy/decode/float4 is said to be `\u{1b}[31mred`, by its key it is `copy`"), "{said}");
+        assert!(fault(&|list| list.benchmarks[0].model = "n".to_owned()).contains("the model of"));
+        assert!(fault(&|list| list.benchmarks[0].phase = Some("prefill".to_owned())).contains("by its key it is `decode`"));
         for (text, expected) in [
             ("", "no JSON object"),
             ("hello", "no JSON object"),
@@ -266,6 +352,7 @@ mod tests {
             ("{}", "missing field"),
             (r#"{"schema":"longpole.suite.list/1","suite":{"name":"x"},"benchmarks":[{"key":"m","model":"m","op":"o"}]}"#, "is no key"),
             (r#"{"schema":"longpole.suite.list/1","suite":{"name":"x"},"benchmarks":[]} trailing"#, "trailing"),
+            ("{\"schema\":\"longpole.suite.list/1\",\"suite\":{\"name\":\"x\"},\"benchmarks\":[]}\n{}", "another object"),
         ] {
             let error = read_list(text.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
@@ -274,8 +361,8 @@ mod tests {
 
     #[test]
     fn endless_lists_end() {
-        let error = read_list(std::io::repeat(b'{')).unwrap_err().to_string();
-        assert!(error.contains("longer than"), "{error}");
+        let error = read_list(std::io::repeat(b'{')).unwrap_err();
+        assert!(matches!(error, ReadError::LongList), "{error}");
     }
 
     #[test]
@@ -308,10 +395,25 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_text_do_no_harm() {
-        let read: Vec<_> = Events::new(&b"\xff\xfe\n{\"event\":\"\xff\"}\n"[..]).collect();
+        let read: Vec<_> = Events::new(&b"\xff\xfe\n{\"x\":\"\xff\"}\n"[..]).collect();
         assert!(read.iter().all(|line| matches!(line, Ok(Line::Text(_)))), "{read:?}");
         // Deeply nested JSON ends in the reader's own limit, not in the stack's.
         let deep = lines(&format!("{{\"event\":{}", "[".repeat(500_000)));
-        assert!(deep[0].starts_with("text "), "{}", &deep[0][..20]);
+        assert!(deep[0].contains("recursion limit"), "{}", &deep[0][..20]);
+    }
+
+    #[test]
+    fn an_event_that_is_no_json_is_no_text() {
+        // What Python's `json.dumps` makes of NaN, with the keys in whatever order.
+        let end = r#"{"event": "end", "key": "m/ops/a/b/c", "relative_error": NaN}"#;
+        let sorted = r#" {"correct": true, "event" : "end", "relative_error": Infinity}"#;
+        let cut = r#"{"event":"sample","key":"m/op"#;
+        let read = lines(&format!("hello\n{end}\n{sorted}\n{{\"event\":\"\u{1}\"}}\n{{see \"event\" below\n{cut}"));
+        assert_eq!(read[1], "error line 2, column 58: an event that is no JSON: expected value");
+        assert!(read[2].starts_with("error line 3, column ") && read[3].starts_with("error line 4, column "), "{read:?}");
+        assert_eq!(read[4], "text {see \"event\" below");
+        assert!(read[5].starts_with("error line 6, column 29: an event that is no JSON: EOF while parsing a string"), "{read:?}");
+        let bytes: Vec<_> = Events::new(&b"{\"event\":\"\xff\"}\n"[..]).collect();
+        assert!(matches!(bytes[0], Err(ReadError::Json { line: 1, .. })), "{bytes:?}");
     }
 }

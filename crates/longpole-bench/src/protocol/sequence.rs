@@ -1,15 +1,19 @@
 //! The order of a run's events.
 
+use std::collections::BTreeSet;
+
 use crate::key::Key;
 
-use super::Event;
+use super::{Event, MAX_AMOUNT, MAX_SAMPLE_PS};
 
 /// Follows a run and says where its events make no sense in their order.
 ///
-/// The device comes before the first benchmark, benchmarks do not overlap, samples are numbered without a gap, and the end counts them.
+/// The device comes before the first benchmark, benchmarks do not overlap and none is run twice, samples are numbered without a gap and have a
+/// time that can be one, and the end counts them.
 #[derive(Clone, Debug, Default)]
 pub struct Sequence {
     device: bool,
+    done: BTreeSet<Key>,
     open: Option<(Key, u32)>,
 }
 
@@ -43,12 +47,21 @@ impl Sequence {
                 if start.launches_per_sample == 0 || start.buffers_rotated == 0 {
                     return Err(format!("{} starts with 0 launches or 0 buffers", start.key));
                 }
+                if let Some(what) = implausible(start.bytes, start.flops) {
+                    return Err(format!("{} starts with {what}", start.key));
+                }
+                if self.done.contains(&start.key) {
+                    return Err(format!("{} starts a second time", start.key));
+                }
                 self.open = Some((start.key.clone(), 0));
             }
             Event::Sample(sample) => match &mut self.open {
                 Some((open, next)) if *open == sample.key => {
                     if sample.index != *next {
                         return Err(format!("sample {} of {open} where {next} was due", sample.index));
+                    }
+                    if let Some(what) = no_time(sample.time_ps) {
+                        return Err(format!("sample {next} of {open} takes {what}"));
                     }
                     *next += 1;
                 }
@@ -60,6 +73,7 @@ impl Sequence {
                         self.open = Some((open, seen));
                         return Err(format!("{} ends with {} samples where {seen} were printed", end.key, end.samples));
                     }
+                    self.done.insert(open);
                 }
                 other => {
                     self.open = other;
@@ -75,6 +89,26 @@ impl Sequence {
         }
         Ok(())
     }
+}
+
+/// What is wrong with the bytes and operations of a run, if anything is.
+pub(crate) fn implausible(bytes: Option<u64>, flops: Option<u64>) -> Option<String> {
+    let found = [(bytes, "bytes", "moves"), (flops, "operations", "does")].into_iter().find(|(amount, ..)| *amount > Some(MAX_AMOUNT));
+    found.and_then(|(amount, what, does)| Some(format!("{} {what}, more than any run {does}", amount?)))
+}
+
+/// What is wrong with the time of a sample, if anything is.
+fn no_time(time_ps: u64) -> Option<String> {
+    match time_ps {
+        0 => Some("0 ps".to_owned()),
+        1..=MAX_SAMPLE_PS => None,
+        _ => Some(too_long(time_ps)),
+    }
+}
+
+/// How a time that is none is called.
+pub(crate) fn too_long(time_ps: u64) -> String {
+    format!("{time_ps} ps, more than a day")
 }
 
 /// A foreign text, short enough for a message.
@@ -166,6 +200,29 @@ mod tests {
         assert_eq!(verdict(&[device(), start("a"), sample("a", 1)]), "sample 1 of a where 0 was due");
         assert_eq!(verdict(&[device(), start("a"), sample("a", 0), end("a", 2)]), "a ends with 2 samples where 1 were printed");
         assert_eq!(verdict(&[device(), start("a"), end("b", 0), end("a", 0)]), "b ends without running");
+        assert_eq!(verdict(&[device(), start("a"), end("a", 0), start("b"), end("b", 0), start("a")]), "a starts a second time");
+        assert_eq!(verdict(&[device(), start("a"), error("a"), start("a"), end("a", 0)]), "", "a second try is not a second time");
+    }
+
+    #[test]
+    fn numbers_that_cannot_be_are_said() {
+        let timed = |time_ps: u64| match sample("a", 0) {
+            Event::Sample(sample) => Event::Sample(Sample { time_ps, ..sample }),
+            other => other,
+        };
+        let said = |time_ps: u64| verdict(&[device(), start("a"), timed(time_ps)]);
+        assert_eq!([said(1), said(MAX_SAMPLE_PS)], ["", ""]);
+        assert_eq!(said(0), "sample 0 of a takes 0 ps");
+        assert_eq!(said(i64::MAX as u64), "sample 0 of a takes 9223372036854775807 ps, more than a day");
+        let sized = |bytes, flops| match start("a") {
+            Event::Start(start) => Event::Start(Start { bytes, flops, ..start }),
+            other => other,
+        };
+        assert_eq!(verdict(&[device(), sized(Some(MAX_AMOUNT), Some(MAX_AMOUNT))]), "");
+        assert_eq!(
+            verdict(&[device(), sized(Some(1), Some(u64::MAX))]),
+            "a starts with 18446744073709551615 operations, more than any run does"
+        );
     }
 
     #[test]

@@ -176,6 +176,16 @@ impl FileSource {
     }
 }
 
+impl longpole_recording::RandomAccess for FileSource {
+    fn length(&self) -> u64 {
+        self.len
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        Self::read_at(self, buffer, offset)
+    }
+}
+
 impl SegmentSource for FileSource {
     fn next(&self, segment: &mut Segment) -> io::Result<bool> {
         let index = self.next.fetch_add(1, Ordering::Relaxed);

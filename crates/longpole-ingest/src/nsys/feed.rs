@@ -10,7 +10,8 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use longpole_trace::TraceBuilder;
 use longpole_trace::{
-    ActivityKind, Detail, EventWindow, GraphNode, LaunchConfig, MemcpyKind, Ns, ProblemCode, Problems, TableMarks, Transfer,
+    ActivityKind, Capture, Detail, EventWindow, GraphNode, GraphNodeId, LaunchConfig, MemcpyKind, Ns, ProblemCode, Problems, TableMarks,
+    Transfer,
 };
 
 use super::merge::Merger;
@@ -262,6 +263,19 @@ impl<'b> Feed<'b> {
             self.merger.names.add(id, || text(id), strings, &mut self.merger.problems);
         }
         self.merger.take(&mut batch.rows);
+    }
+
+    /// Says where nodes that a process's device work may name come from: thread and time by the number of a node.
+    pub(crate) fn captures(&mut self, process: ProcessKey, made: impl Fn(u64) -> Option<(u32, i64)>) {
+        let recording = self.merger.processes.recording(Some(process.0));
+        let nodes: Vec<(usize, u64)> = self.merger.builder.trace_mut().graph_nodes.iter().map(|node| node.node).enumerate().collect();
+        for (index, node) in nodes {
+            let Some((tid, at)) = made(node).filter(|(_, at)| at.unsigned_abs() < LATEST as u64) else { continue };
+            // Nothing is known of what a thread without rows was at.
+            let Some(thread) = self.merger.known_thread(process.thread(tid)) else { continue };
+            let node = GraphNodeId::from_index(index);
+            self.merger.builder.push_capture(Capture { rank: recording, node, thread, at: Ns(at) });
+        }
     }
 
     /// Names a process and its threads that have rows.

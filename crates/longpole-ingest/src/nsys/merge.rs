@@ -154,7 +154,7 @@ impl<'b, 'c> Merger<'b, 'c> {
     }
 
     /// A thread that has rows.
-    fn known_thread(&self, global: i64) -> Option<ThreadId> {
+    pub(super) fn known_thread(&self, global: i64) -> Option<ThreadId> {
         self.threads.get(&global).map(|known| known.thread)
     }
 

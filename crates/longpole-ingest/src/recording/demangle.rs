@@ -88,23 +88,55 @@ fn with_suffixes(text: String) -> String {
 }
 
 /// A reference to a constant lambda: the demangler writes its `const` into the list of the lambda's parameters, where none can be (what is
-/// passed by value is never mangled as constant).
+/// passed by value is never mangled as constant). Of one parameter it stands behind that; of several behind the last but one, and the `&` behind
+/// the last.
 fn with_const_outside(text: String) -> String {
-    const MISPLACED: &str = " const)#";
-    if !text.contains(MISPLACED) {
-        return text;
+    const ONE: &str = " const)#";
+    const SEVERAL: &str = "&)#";
+    let text = if text.contains(ONE) { rewrite_lists(&text, ONE, "}&", |list| Some((list, None))) } else { text };
+    if text.contains(" const, ") && text.contains(SEVERAL) {
+        rewrite_lists(&text, SEVERAL, "}", |list| {
+            let comma = last_comma(list)?;
+            Some((list.get(..comma)?.strip_suffix(" const")?, Some(list.get(comma..)?)))
+        })
+    } else {
+        text
     }
-    let mut parts = text.split(MISPLACED);
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
-        let (number, behind) = part.split_at(digits);
-        match behind.strip_prefix("}&") {
-            Some(behind) => out.extend([")#", number, "} const&", behind]),
-            None => out.extend([MISPLACED, part]),
+}
+
+/// Rewrites `LIST` + `ending` + number + `behind` to `LIST)#NUMBER} const&`. `parts` gives what is left of the list, in up to two parts, if it is one.
+fn rewrite_lists(text: &str, ending: &str, behind: &str, parts: impl Fn(&str) -> Option<(&str, Option<&str>)>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(ending) {
+        let (list, from) = rest.split_at(at);
+        let from = from.get(ending.len()..).unwrap_or_default();
+        let (number, after) = from.split_at(from.bytes().take_while(u8::is_ascii_digit).count());
+        if let (Some(after), Some((first, last))) = (after.strip_prefix(behind), parts(list)) {
+            out.extend([first, last.unwrap_or_default(), ")#", number, "} const&"]);
+            rest = after;
+        } else {
+            out.extend([list, ending]);
+            rest = from;
         }
     }
+    out.push_str(rest);
     out
+}
+
+/// Where the last `, ` stands that is in no brackets within the list that the text ends in.
+fn last_comma(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut depth = 0_u32;
+    for at in (0..bytes.len()).rev() {
+        match bytes[at] {
+            b')' | b'>' | b'}' | b']' => depth += 1,
+            b'(' | b'<' | b'{' | b'[' => depth = depth.checked_sub(1)?,
+            b',' if depth == 0 && bytes.get(at + 1) == Some(&b' ') => return Some(at),
+            _ => {}
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -131,6 +163,28 @@ mod tests {
         let text = "foo(int)::{lambda(c10::BFloat16)#1}";
         assert_eq!(name("_Z4copyIZ3fooiEUlN3c108BFloat16EE_EvRKT_").replace(text, "L"), "void copy<L>(L const&)");
         assert_eq!(name("_Z3runI1AZ4callIS0_EvRKT_EUliE_EvT0_").replace("call<A>(A const&)::{lambda(int)#1}", "L"), "void run<A, L>(L)");
+    }
+
+    /// Where the lambda has several parameters, too: PyTorch's `where`, as its wheel names it.
+    #[test]
+    fn constant_lambdas_of_several_parameters_read_so_too() {
+        let lambda = "at::native::(anonymous namespace)::where_kernel_impl(at::TensorIterator&)::{lambda()#1}::operator()() \
+                      const::{lambda()#3}::operator()() const::{lambda(bool, c10::BFloat16, c10::BFloat16)#1}";
+        let inner = format!("at::native::gpu_kernel_impl_nocast<{lambda}>(at::TensorIteratorBase&, {lambda} const&)::{{lambda(int)#1}}");
+        assert_eq!(
+            name(
+                "_ZN2at6native18elementwise_kernelILi128ELi4EZNS0_22gpu_kernel_impl_nocastIZZZNS0_49_GLOBAL__N__d2ba64fb_16_TensorCompare_cu_\
+                 71e06f4e17where_kernel_implERNS_14TensorIteratorEENKUlvE_clEvENKUlvE1_clEvEUlbN3c108BFloat16ES9_E_EEvRNS_18TensorIteratorBase\
+                 ERKT_EUliE_EEviT1_"
+            ),
+            format!("void at::native::elementwise_kernel<128, 4, {inner}>(int, {inner})")
+        );
+        let text = |text: &str| with_const_outside(text.to_owned());
+        assert_eq!(text("f(L::{lambda(A<B, C> const, D&)#12})"), "f(L::{lambda(A<B, C>, D)#12} const&)");
+        // Constants within the brackets of a type are its own.
+        for own in ["{lambda(pair<A const, B>&)#1}", "{lambda(A, pair<A const, B>&)#1}", "{lambda(A&)#1}, const, B&)#", "A const, B&)#1"] {
+            assert_eq!(text(own), own);
+        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Recordings of longpole's own recorder: `.lprec` of one process, `.longpole` of a program with its children.
 //!
-//! [`longpole_recording`] finds pages and texts; pages are unpacked and made into rows on several threads ([`rows`], [`order`]), which
+//! [`longpole_recording`] finds pages and texts; pages are read, unpacked and made into rows on several threads ([`rows`], [`order`]), which
 //! [`crate::nsys::feed`] adds to the trace as it does those of an Nsight Systems export: both are what CUPTI and NVTX say. [`ranges`] pairs NVTX
-//! calls, [`state`] says what was lost, refused, and what recording cost. Which process is a recording of its own is decided as there: those
+//! calls, [`captures`] says where nodes of graphs come from, [`state`] what was lost, refused, and what recording cost. Which process is a recording of its own is decided as there: those
 //! that work on GPUs of their own.
 
+mod captures;
 mod demangle;
 mod order;
 mod ranges;
@@ -17,14 +18,18 @@ use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
-use longpole_recording::{Api, Family, Kernel, Memcpy, Memset, Nvtx, Overhead, PeerCopy, Recording, Sync, Thread};
+use hashbrown::{HashMap, HashSet};
+use longpole_recording::{
+    Api, Family, GraphNode, Kernel, Memcpy, Memset, Nvtx, Overhead, PeerCopy, RandomAccess, Recording, StringId, Sync, Thread,
+};
 use longpole_trace::{EventWindow, Ns, ProblemCode, Problems, RankInfo, TraceBuilder};
 
 use crate::formats::{Reading, Report};
 use crate::kineto::FileFacts;
 use crate::nsys::feed::{Batch, Feed, ProcessKey, ranks};
+use captures::Nodes;
 use order::in_order;
+use ranges::Ranges;
 use rows::{Context, IntoRow, Origin, text_of};
 pub use state::explain_refusal;
 use state::{About, note_faults};
@@ -47,8 +52,28 @@ struct Part<'a> {
     origin: Origin,
 }
 
-/// Reads recordings into `builder`, as its recording `rank`; processes with GPUs of their own become recordings that follow.
+/// Reads recordings of a file into `builder`, as its recording `rank`; processes with GPUs of their own become recordings that follow.
+/// The file is gone through once to find its pages, and those are read again as they are needed.
 pub(crate) fn read(
+    file: &dyn RandomAccess,
+    reading: Reading,
+    builder: &mut TraceBuilder,
+    rank: u32,
+    report: Report<'_>,
+) -> io::Result<Vec<FileFacts>> {
+    let found = longpole_recording::read_file(file, &mut |at| report(at));
+    let mut problems = Problems::default();
+    match found.error {
+        Some(error) if found.recordings.is_empty() => return Err(error),
+        Some(error) => problems.add(ProblemCode::UnreadBytes, None, || Some(error.to_string())),
+        None => {}
+    }
+    note_faults(&found.faults, None, &mut problems);
+    Ok(feed(found.recordings, file.length(), problems, reading, builder, rank))
+}
+
+/// Reads recordings that cannot be gone through twice: packed ones, and those that come through a pipe.
+pub(crate) fn read_stream(
     input: &mut dyn Read,
     consumed: &AtomicU64,
     reading: Reading,
@@ -63,6 +88,18 @@ pub(crate) fn read(
     }
     let (recordings, faults) = longpole_recording::read(&bytes);
     note_faults(&faults, None, &mut problems);
+    Ok(feed(recordings, bytes.len() as u64, problems, reading, builder, rank))
+}
+
+/// Adds recordings to the trace.
+fn feed(
+    recordings: Vec<Recording<'_>>,
+    bytes: u64,
+    mut problems: Problems,
+    reading: Reading,
+    builder: &mut TraceBuilder,
+    rank: u32,
+) -> Vec<FileFacts> {
     let mut parts = parts(recordings, &mut problems);
     let own = separate(builder, rank, &parts);
     let mut feed = Feed::new(builder, &own, rank);
@@ -107,16 +144,16 @@ pub(crate) fn read(
             }
         })
         .collect();
-    let unusable = nothing_in(&parts, bytes.len());
+    let unusable = nothing_in(&parts, bytes);
     if let Some(first) = documents.first_mut() {
-        (first.window, first.events, first.bytes) = (fed.window, fed.events, bytes.len() as u64);
+        (first.window, first.events, first.bytes) = (fed.window, fed.events, bytes);
         first.problems = problems;
         first.unusable = Some(unusable);
     }
     for other in documents.iter_mut().skip(1) {
         other.window = EventWindow::default();
     }
-    Ok(documents)
+    documents
 }
 
 /// All bytes of the input, and what kept the rest from being read; an error if there are none.
@@ -201,7 +238,6 @@ fn take(part: &mut Part<'_>, threads: usize, feed: &mut Feed<'_>) -> u64 {
     let Part { recording, origin, about } = part;
     let origin = *origin;
     let context = Context::read(recording);
-    let calls = recording.records::<Nvtx>();
     let names = recording.records::<Thread>();
     let mut faults = Vec::new();
     let strings = &recording.strings;
@@ -227,17 +263,37 @@ fn take(part: &mut Part<'_>, threads: usize, feed: &mut Feed<'_>) -> u64 {
             Err(fault) => faults.push(fault),
         },
     );
-    let mut domains: Vec<_> = calls.iter().map(|call| call.domain).filter(|domain| domain.is_some()).collect();
-    domains.sort_unstable();
-    domains.dedup();
-    for domain in domains {
-        if let (Some(id), Some(name)) = (origin.text(domain), strings.get(domain)) {
-            feed.name_domain(origin.process, id, name);
+    let mut open = Ranges::default();
+    let mut domains: HashSet<StringId, FixedState> = HashSet::default();
+    in_order(
+        threads,
+        recording.pages::<Nvtx>(),
+        |page| page(),
+        |result| match result {
+            Ok(calls) => {
+                for domain in calls.iter().map(|call| call.domain).filter(|domain| domain.is_some()) {
+                    if let (true, Some(id), Some(name)) = (domains.insert(domain), origin.text(domain), strings.get(domain)) {
+                        feed.name_domain(origin.process, id, name);
+                    }
+                }
+                let mut batch = Batch::new(origin.process);
+                open.take(calls, &origin, strings, &mut batch);
+                feed.take(batch, &text);
+            }
+            Err(fault) => faults.push(fault),
+        },
+    );
+    let mut batch = Batch::new(origin.process);
+    let closed_only = open.finish(&origin, strings, &mut batch);
+    feed.take(batch, &text);
+    let mut nodes = Nodes::default();
+    for page in recording.pages::<GraphNode>() {
+        match page() {
+            Ok(made) => nodes.take(made),
+            Err(fault) => faults.push(fault),
         }
     }
-    let mut batch = Batch::new(origin.process);
-    let closed_only = ranges::add(calls, &origin, strings, &mut batch);
-    feed.take(batch, &text);
+    nodes.add(&origin, feed);
     for thread in names {
         if let Some(name) = origin.text(thread.name) {
             feed.name_thread(origin.process, thread.tid, name, &text);
@@ -264,7 +320,7 @@ fn add_pages<'j, R: IntoRow + 'j>(recording: &Recording<'j>, origin: Origin, con
 }
 
 /// What recordings without any work are, and what to do.
-fn nothing_in(parts: &[Part<'_>], bytes: usize) -> (String, &'static str) {
+fn nothing_in(parts: &[Part<'_>], bytes: u64) -> (String, &'static str) {
     if let Some((why, hint)) = parts.iter().find_map(|part| part.about.refused.clone()) {
         return (format!("a recording of nothing: {why}"), hint);
     }

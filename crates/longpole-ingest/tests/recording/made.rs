@@ -1,6 +1,8 @@
 //! Recordings made for tests.
 
-use longpole_ingest::{ImportError, Imported, import_bytes};
+use std::io::Write as _;
+
+use longpole_ingest::{ImportError, ImportOptions, Imported, Input, import, import_bytes};
 use longpole_recording::{Api, Clock, Device, End, Header, Kernel, Nvtx, Process, StringId, Writer};
 use longpole_trace::{ProblemCode, Trace};
 
@@ -110,6 +112,15 @@ pub(crate) fn read(bytes: &[u8]) -> Imported {
     let again = import_bytes(bytes, 3).unwrap();
     assert_eq!(format!("{:?}", imported.trace), format!("{:?}", again.trace));
     assert_eq!(imported.problems, again.problems);
+    // Nor does it whether the recording comes through a pipe or lies on a disk.
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(bytes).unwrap();
+    let paged = import(&Input::Path(file.path().to_path_buf()), &ImportOptions { threads: 2, arguments: true, progress: None }).unwrap();
+    assert_eq!(
+        format!("{:?}", imported.trace).replace("bytes in memory", ""),
+        format!("{:?}", paged.trace).replace(&file.path().display().to_string(), "")
+    );
+    assert_eq!(imported.problems, paged.problems);
     assert_eq!(imported.source.format, "longpole");
     imported
 }

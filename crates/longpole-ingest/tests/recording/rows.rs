@@ -1,7 +1,7 @@
 //! What each record becomes.
 
-use longpole_recording::{Context, EventRecord, Kernel, Memcpy, Memset, Nvtx, Overhead, PeerCopy, Sync, Thread};
-use longpole_trace::{ActivityKind, Detail, MemcpyKind, Ns, ProblemCode, Recorder, SyncKind};
+use longpole_recording::{Context, EventRecord, GraphNode, Kernel, Memcpy, Memset, Nvtx, Overhead, PeerCopy, Sync, Thread};
+use longpole_trace::{ActivityId, ActivityKind, Detail, MemcpyKind, Ns, ProblemCode, Recorder, SyncKind, Tid};
 
 use crate::made::{Made, T0, problem, ranges, read};
 
@@ -96,6 +96,23 @@ fn ranges_nest_by_thread_and_domain_and_may_end_on_another_thread() {
     assert_eq!(problem(&imported, ProblemCode::RangeOpenedBefore).unwrap().0, 1);
 }
 
+/// Threads write side by side: what one of them ended may come before what another started.
+#[test]
+fn an_end_may_stand_before_its_start_and_a_number_may_come_again() {
+    let made = Made::new(1)
+        .launch(7, 0, "k", 0)
+        .nvtx(Nvtx::END, 8, 95, "", "", Some(3))
+        .nvtx(Nvtx::START, 7, 80, "", "request", Some(3))
+        .nvtx(Nvtx::START, 7, 85, "", "again", Some(4))
+        .nvtx(Nvtx::START, 7, 88, "", "again", Some(4))
+        .nvtx(Nvtx::END, 7, 90, "", "", Some(4))
+        .nvtx(Nvtx::END, 8, 99, "", "", Some(77));
+    let imported = read(&made.end());
+    assert_eq!(ranges(&imported.trace), ["80 +15 request Number(7)", "85 +815 again Number(7)", "88 +2 again Number(7)"]);
+    assert_eq!(problem(&imported, ProblemCode::UnclosedRange).unwrap().0, 1);
+    assert_eq!(problem(&imported, ProblemCode::RangeOpenedBefore).unwrap().0, 1);
+}
+
 #[test]
 fn operators_that_pytorch_announces_are_operators() {
     let made = Made::new(1)
@@ -122,6 +139,49 @@ fn kernels_of_graphs_name_their_node() {
     let node =
         |row| trace.activities.graph_node(row).map(|id| (trace.graph_nodes[id.index()].graph, trace.graph_nodes[id.index()].node & 0xff));
     assert_eq!([node(0), node(1), node(2), node(3)], [Some((12, 3)), Some((12, 4)), None, None]);
+}
+
+#[test]
+fn nodes_of_graphs_say_where_they_were_captured() {
+    let (made, copy, other) = (7 << 32 | 1, 12 << 32 | 3, 12 << 32 | 4);
+    let mut recording = Made::new(1)
+        .nvtx(Nvtx::PUSH, 7, 10, "", "capture", None)
+        .nvtx(Nvtx::PUSH, 7, 20, "", "attention", None)
+        .nvtx(Nvtx::POP, 7, 30, "", "", None)
+        .nvtx(Nvtx::POP, 7, 40, "", "", None)
+        .launch(7, 100, "plain", 0);
+    let name = recording.writer.string(b"k");
+    let node = |node, original, at| GraphNode { node, original, time: T0 + at, tid: 7, ..GraphNode::default() };
+    // One of a thread of which nothing else is known, one that no kernel names.
+    let strange = GraphNode { tid: 99, ..node(13 << 32, None, 26) };
+    for record in [node(made, None, 25), node(copy, Some(made), 35), node(other, Some(1), 36), strange, node(5, None, 27)] {
+        recording.writer.graph_node(&record);
+    }
+    for id in [copy, other, 13 << 32, copy] {
+        let kernel = Kernel { start: T0 + 200, end: T0 + 201, name, correlation: 9, graph_node: Some(id), ..Kernel::default() };
+        recording.writer.kernel(&kernel);
+    }
+    let trace = read(&recording.end()).trace;
+    assert_eq!(trace.captures.len(), 1, "{:?}", trace.captures);
+    let of = |row| trace.capture_of(ActivityId::from_index(row)).map(|capture| (capture.rank, capture.at.get() - T0 as i64));
+    // In the order of the recording: the kernel of a call, then the four of nodes.
+    assert_eq!([0, 1, 2, 3, 4].map(of), [None, Some((0, 25)), None, None, Some((0, 25))]);
+    let capture = trace.captures[0];
+    assert_eq!(trace.threads[capture.thread.index()].tid, Tid::Number(7));
+}
+
+/// Two processes of one recording may give the same number to nodes of their own.
+#[test]
+fn nodes_that_two_processes_call_alike_are_nobodys() {
+    let process = |pid: u32, at: u64| {
+        let mut made = Made::new(pid).launch(pid, 0, "plain", 0);
+        let name = made.writer.string(b"k");
+        made.writer.graph_node(&GraphNode { node: 5, time: T0 + at, tid: pid, ..GraphNode::default() });
+        made.writer.kernel(&Kernel { start: T0 + 9, end: T0 + 10, name, correlation: 9, graph_node: Some(5), ..Kernel::default() });
+        made.end()
+    };
+    let trace = read(&[process(10, 1), process(11, 2)].concat()).trace;
+    assert_eq!((trace.ranks.len(), trace.captures.len()), (1, 0));
 }
 
 #[test]

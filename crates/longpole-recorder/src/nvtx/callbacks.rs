@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::AnyFunction;
 use super::names::{DOMAINS, STRINGS};
-use crate::queue::{Attributes, Event, MOST_MESSAGE_BYTES, Payload, Text, What, widen};
+use crate::queue::{Event, MOST_MESSAGE_BYTES, Text, What, widen};
 use crate::recorder::{CAUSE_NVTX, Recorder};
 use crate::settings::Range;
 use crate::sys::{self, guarded};
@@ -142,23 +142,22 @@ fn watch_pop(domain: u32, level: c_int) -> bool {
     })
 }
 
-/// The text and the rest of an event's attributes.
+/// The text among an event's attributes. What else there is (payload, colour, category) is not recorded.
 ///
 /// # Safety
 ///
 /// The attributes must be null or as large as they say.
-unsafe fn read(attributes: *const EventAttributes) -> (Text, Attributes) {
+unsafe fn read(attributes: *const EventAttributes) -> Text {
     const ASCII: i32 = 1;
     const UNICODE: i32 = 2;
     const REGISTERED: i32 = 3;
-    const ARGB: i32 = 1;
     // SAFETY: version and size come first in every version.
     if attributes.is_null() || usize::from(unsafe { (*attributes).size }) < size_of::<EventAttributes>() {
-        return (Text::None, Attributes::default());
+        return Text::None;
     }
     // SAFETY: all members are there.
     let from = unsafe { &*attributes };
-    let text = match from.message_type {
+    match from.message_type {
         ASCII => Text::Narrow(from.message.cast()),
         UNICODE => Text::Wide(from.message.cast()),
         REGISTERED => match STRINGS.index(from.message) {
@@ -166,22 +165,7 @@ unsafe fn read(attributes: *const EventAttributes) -> (Text, Attributes) {
             index => Text::Registered(index),
         },
         _ => Text::None,
-    };
-    let payload = match from.payload_type {
-        1 => Payload::Unsigned(from.payload),
-        2 => Payload::Signed(from.payload.cast_signed()),
-        3 => Payload::Float(f64::from_bits(from.payload)),
-        4 => Payload::Unsigned(u64::from(from.payload as u32)),
-        5 => Payload::Signed(i64::from((from.payload as u32).cast_signed())),
-        6 => Payload::Float32(f32::from_bits(from.payload as u32)),
-        _ => Payload::None,
-    };
-    let attributes = Attributes {
-        category: (from.category != 0).then_some(from.category),
-        color: (from.color_type == ARGB).then_some(from.color),
-        payload,
-    };
-    (text, attributes)
+    }
 }
 
 /// Sends an event on its way, if anything is recorded now.
@@ -189,24 +173,24 @@ unsafe fn read(attributes: *const EventAttributes) -> (Text, Attributes) {
 /// # Safety
 ///
 /// The text must be null or end in a zero.
-unsafe fn emit(recorder: &Recorder, what: What, domain: u32, id: u64, text: Text, attributes: Attributes) {
+unsafe fn emit(recorder: &Recorder, what: What, domain: u32, id: u64, text: Text) {
     if recorder.records_now() {
         // SAFETY: promised by the caller.
-        unsafe { recorder.push(Event { domain, id, attributes, ..Event::now(what) }, text) };
+        unsafe { recorder.push(Event { domain, id, ..Event::now(what) }, text) };
     }
 }
 
 /// # Safety
 ///
 /// As for [`emit`]; this holds for all functions below.
-unsafe fn mark(domain: u32, text: Text, attributes: Attributes) {
+unsafe fn mark(domain: u32, text: Text) {
     if let Some(recorder) = Recorder::current() {
         // SAFETY: promised by the caller.
-        unsafe { emit(recorder, What::Mark, domain, 0, text, attributes) };
+        unsafe { emit(recorder, What::Mark, domain, 0, text) };
     }
 }
 
-unsafe fn push(domain: u32, text: Text, attributes: Attributes) -> c_int {
+unsafe fn push(domain: u32, text: Text) -> c_int {
     let Some(recorder) = Recorder::current() else { return NOT_TRACKED };
     let level = level(domain, 1);
     // SAFETY: promised by the caller.
@@ -214,7 +198,7 @@ unsafe fn push(domain: u32, text: Text, attributes: Attributes) -> c_int {
         if level >= 0 && is_watched(recorder, domain, text) && watch_push(domain, level) {
             recorder.open_range(CAUSE_NVTX);
         }
-        emit(recorder, What::Push, domain, 0, text, attributes);
+        emit(recorder, What::Push, domain, 0, text);
     }
     level
 }
@@ -223,14 +207,14 @@ unsafe fn pop(domain: u32) -> c_int {
     let Some(recorder) = Recorder::current() else { return NOT_TRACKED };
     let level = level(domain, -1);
     // SAFETY: there is no text.
-    unsafe { emit(recorder, What::Pop, domain, 0, Text::None, Attributes::default()) };
+    unsafe { emit(recorder, What::Pop, domain, 0, Text::None) };
     if matches!(recorder.settings.range, Range::Nvtx { .. }) && watch_pop(domain, level) {
         recorder.close_range(CAUSE_NVTX);
     }
     level
 }
 
-unsafe fn start(domain: u32, text: Text, attributes: Attributes) -> u64 {
+unsafe fn start(domain: u32, text: Text) -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let id = LAST.fetch_add(1, Ordering::Relaxed) + 1;
     if let Some(recorder) = Recorder::current() {
@@ -240,7 +224,7 @@ unsafe fn start(domain: u32, text: Text, attributes: Attributes) -> u64 {
                 recorder.range_watch.add(id);
                 recorder.open_range(CAUSE_NVTX);
             }
-            emit(recorder, What::Start, domain, id, text, attributes);
+            emit(recorder, What::Start, domain, id, text);
         }
     }
     id
@@ -249,18 +233,17 @@ unsafe fn start(domain: u32, text: Text, attributes: Attributes) -> u64 {
 unsafe fn end(domain: u32, id: u64) {
     let Some(recorder) = Recorder::current() else { return };
     // SAFETY: there is no text.
-    unsafe { emit(recorder, What::End, domain, id, Text::None, Attributes::default()) };
+    unsafe { emit(recorder, What::End, domain, id, Text::None) };
     if recorder.range_watch.remove(id) {
         recorder.close_range(CAUSE_NVTX);
     }
 }
 
-/// Names are taken whether or not anything is recorded now: they are said once.
-unsafe fn name(what: What, domain: u32, id: u64, category: Option<u32>, text: Text) {
+/// Names of threads are taken whether or not anything is recorded now: they are said once.
+unsafe fn name_thread(thread: u32, text: Text) {
     if let Some(recorder) = Recorder::current() {
-        let attributes = Attributes { category, ..Attributes::default() };
         // SAFETY: promised by the caller.
-        unsafe { recorder.push(Event { domain, id, attributes, ..Event::now(what) }, text) };
+        unsafe { recorder.push(Event { id: u64::from(thread), ..Event::now(What::ThreadName) }, text) };
     }
 }
 
@@ -277,8 +260,6 @@ unsafe fn keep(names: &super::names::Names, text: Text) -> *mut c_void {
         Text::None | Text::Registered(_) => std::ptr::null_mut(),
     }
 }
-
-const PLAIN: Attributes = Attributes { category: None, color: None, payload: Payload::None };
 
 /// Defines the functions of a module and lists them with their slots. Every body runs guarded; every pointer it gets is from the program,
 /// which has to keep NVTX's contract: texts end in a zero, attributes are as large as they say.
@@ -305,43 +286,28 @@ macro_rules! functions {
 
 functions! {
     core:
-    1 mark_ex(attributes: *const EventAttributes) => { let (text, rest) = read(attributes); mark(0, text, rest) };
-    2 mark_a(text: *const c_char) => mark(0, Text::Narrow(text), PLAIN);
-    3 mark_w(text: *const u32) => mark(0, Text::Wide(text), PLAIN);
-    4 start_ex(attributes: *const EventAttributes) -> u64 = 0 => { let (text, rest) = read(attributes); start(0, text, rest) };
-    5 start_a(text: *const c_char) -> u64 = 0 => start(0, Text::Narrow(text), PLAIN);
-    6 start_w(text: *const u32) -> u64 = 0 => start(0, Text::Wide(text), PLAIN);
+    1 mark_ex(attributes: *const EventAttributes) => mark(0, read(attributes));
+    2 mark_a(text: *const c_char) => mark(0, Text::Narrow(text));
+    3 mark_w(text: *const u32) => mark(0, Text::Wide(text));
+    4 start_ex(attributes: *const EventAttributes) -> u64 = 0 => start(0, read(attributes));
+    5 start_a(text: *const c_char) -> u64 = 0 => start(0, Text::Narrow(text));
+    6 start_w(text: *const u32) -> u64 = 0 => start(0, Text::Wide(text));
     7 end_range(id: u64) => end(0, id);
-    8 push_ex(attributes: *const EventAttributes) -> c_int = NOT_TRACKED => { let (text, rest) = read(attributes); push(0, text, rest) };
-    9 push_a(text: *const c_char) -> c_int = NOT_TRACKED => push(0, Text::Narrow(text), PLAIN);
-    10 push_w(text: *const u32) -> c_int = NOT_TRACKED => push(0, Text::Wide(text), PLAIN);
+    8 push_ex(attributes: *const EventAttributes) -> c_int = NOT_TRACKED => push(0, read(attributes));
+    9 push_a(text: *const c_char) -> c_int = NOT_TRACKED => push(0, Text::Narrow(text));
+    10 push_w(text: *const u32) -> c_int = NOT_TRACKED => push(0, Text::Wide(text));
     11 pop_range() -> c_int = NOT_TRACKED => pop(0);
-    12 name_category_a(category: u32, text: *const c_char) => name(What::CategoryName, 0, 0, Some(category), Text::Narrow(text));
-    13 name_category_w(category: u32, text: *const u32) => name(What::CategoryName, 0, 0, Some(category), Text::Wide(text));
-    14 name_thread_a(thread: u32, text: *const c_char) => name(What::ThreadName, 0, u64::from(thread), None, Text::Narrow(text));
-    15 name_thread_w(thread: u32, text: *const u32) => name(What::ThreadName, 0, u64::from(thread), None, Text::Wide(text));
+    14 name_thread_a(thread: u32, text: *const c_char) => name_thread(thread, Text::Narrow(text));
+    15 name_thread_w(thread: u32, text: *const u32) => name_thread(thread, Text::Wide(text));
 }
 
 functions! {
     core2:
-    1 domain_mark_ex(domain: *const c_void, attributes: *const EventAttributes) => {
-        let (text, rest) = read(attributes);
-        mark(DOMAINS.index(domain), text, rest);
-    };
-    2 domain_start_ex(domain: *const c_void, attributes: *const EventAttributes) -> u64 = 0 => {
-        let (text, rest) = read(attributes);
-        start(DOMAINS.index(domain), text, rest)
-    };
+    1 domain_mark_ex(domain: *const c_void, attributes: *const EventAttributes) => mark(DOMAINS.index(domain), read(attributes));
+    2 domain_start_ex(domain: *const c_void, attributes: *const EventAttributes) -> u64 = 0 => start(DOMAINS.index(domain), read(attributes));
     3 domain_end(domain: *const c_void, id: u64) => end(DOMAINS.index(domain), id);
-    4 domain_push_ex(domain: *const c_void, attributes: *const EventAttributes) -> c_int = NOT_TRACKED => {
-        let (text, rest) = read(attributes);
-        push(DOMAINS.index(domain), text, rest)
-    };
+    4 domain_push_ex(domain: *const c_void, attributes: *const EventAttributes) -> c_int = NOT_TRACKED => push(DOMAINS.index(domain), read(attributes));
     5 domain_pop(domain: *const c_void) -> c_int = NOT_TRACKED => pop(DOMAINS.index(domain));
-    8 domain_name_category_a(domain: *const c_void, category: u32, text: *const c_char) =>
-        name(What::CategoryName, DOMAINS.index(domain), 0, Some(category), Text::Narrow(text));
-    9 domain_name_category_w(domain: *const c_void, category: u32, text: *const u32) =>
-        name(What::CategoryName, DOMAINS.index(domain), 0, Some(category), Text::Wide(text));
     10 register_string_a(_domain: *const c_void, text: *const c_char) -> *mut c_void = std::ptr::null_mut() => keep(&STRINGS, Text::Narrow(text));
     11 register_string_w(_domain: *const c_void, text: *const u32) -> *mut c_void = std::ptr::null_mut() => keep(&STRINGS, Text::Wide(text));
     12 domain_create_a(text: *const c_char) -> *mut c_void = std::ptr::null_mut() => keep(&DOMAINS, Text::Narrow(text));
@@ -394,13 +360,9 @@ mod tests {
             message: c"x".as_ptr().cast(),
         };
         // SAFETY: the attributes are whole.
-        let (text, rest) = unsafe { read(&raw const attributes) };
-        assert!(matches!(text, Text::Narrow(_)));
-        assert_eq!(rest, Attributes { category: Some(5), color: Some(0xff00_ff00), payload: Payload::Float32(1.5) });
+        assert!(matches!(unsafe { read(&raw const attributes) }, Text::Narrow(_)));
         attributes.size = 40;
         // SAFETY: as above.
-        let (text, rest) = unsafe { read(&raw const attributes) };
-        assert!(matches!(text, Text::None));
-        assert_eq!(rest, Attributes::default());
+        assert!(matches!(unsafe { read(&raw const attributes) }, Text::None));
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! The interface is NVTX version 3's, which has been stable since 2017: an export table of callbacks (number 1) whose second member gives the
 //! function table of an API module, an array of addresses of function pointers. The markers could also be left to CUPTI, but only to the very copy
-//! that records, and without payloads; so they are taken here.
+//! that records; so they are taken here.
 
 mod callbacks;
 pub(crate) mod names;

@@ -6,18 +6,22 @@ const SCRIPT: &str = include_str!("../../assets/report.js");
 const STYLE: &str = include_str!("../../assets/report.css");
 /// The hash that allows the script to run.
 const SCRIPT_SHA256: &str = include_str!("../../assets/report.js.sha256");
+/// And the style's.
+const STYLE_SHA256: &str = include_str!("../../assets/report.css.sha256");
 
 /// Puts a page together. `report` and `events` are base64.
 pub(super) fn page(title: &str, text: &str, report: &str, events: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(report.len() + events.len() + text.len() * 2 + SCRIPT.len() + STYLE.len() + 4_096);
     let mut put = |parts: &[&str]| parts.iter().for_each(|part| out.extend_from_slice(part.as_bytes()));
-    // Scripts but the embedded one, styles from elsewhere, frames, forms, and anything over the network are refused. Styles of elements are
-    // allowed: widths of bars are set so.
+    // Scripts and styles but the embedded ones, frames, forms, and anything over the network are refused. Widths of bars are set by the
+    // script through the elements' own properties, which no policy of styles is about.
     put(&[
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-",
         SCRIPT_SHA256.trim(),
-        "'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'\">\n",
+        "'; style-src 'sha256-",
+        STYLE_SHA256.trim(),
+        "'; img-src data:; base-uri 'none'; form-action 'none'\">\n",
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n",
         "<meta name=\"color-scheme\" content=\"light dark\">\n<title>",
         &escaped(title),

@@ -183,6 +183,16 @@ pub fn bench_table(report: &BenchReport, limit: Option<usize>) -> Table {
     if report.rows.iter().filter_map(|row| row.l2).all(|l2| l2 == "cold") {
         hide(&mut columns, "l2");
     }
+    // What was not measured has no rate, whatever the suite says of it, and what has no rate is no share of a peak.
+    if report.rows.iter().all(|row| row.median_ps.is_none()) {
+        for key in ["median", "bytes_per_s", "flops_per_s", "peak_fraction"] {
+            hide(&mut columns, key);
+        }
+    }
+    let is_rated = report.rows.iter().any(|row| row.bytes_per_s.is_some() || row.flops_per_s.is_some());
+    if !is_rated || (report.peaks.is_some() && report.rows.iter().all(|row| row.peak.is_none())) {
+        hide(&mut columns, "peak_fraction");
+    }
     table("benchmarks", columns, rows.collect(), limit)
 }
 
@@ -209,8 +219,10 @@ pub fn bench(report: &BenchReport, limit: Option<usize>) -> Vec<Block> {
             count(all)
         ));
     }
-    if report.rows.iter().any(|row| row.flops_per_s.is_some() && row.peak.is_some()) {
+    if report.rows.iter().any(|row| row.peak.is_some()) {
         said.extend(report.peaks.as_ref().map(|peaks| format!("shares are of the measured peaks in {peaks}")));
+    } else if report.rows.iter().any(|row| row.bytes_per_s.is_some() || row.flops_per_s.is_some()) {
+        said.extend(report.peaks.as_ref().map(|peaks| format!("no shares: {peaks} has no peak of what these benchmarks do")));
     }
     if !said.is_empty() {
         blocks.push(Block::Notes(said));
@@ -238,9 +250,7 @@ fn why(row: &BenchCompared, doubt: &str) -> &'static str {
         "not_a_time" => "a time of zero",
         "measured_differently" => "the two were measured in different ways",
         // The samples agree; what they do not show is how much of it comes from being two processes.
-        _ if row.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0) && row.rounds == 0 => {
-            "two processes of the same build may differ by as much; processes that take turns would tell"
-        }
+        _ if row.within_processes => "two processes of the same build may differ by as much; processes that take turns would tell",
         _ => "too noisy for the number of samples",
     }
 }
@@ -370,12 +380,11 @@ pub fn bench_peaks(peaks: &BenchPeaks) -> Vec<Block> {
         let what = peak.dtype.as_ref().map_or_else(|| "copy, read + written".to_owned(), |dtype| format!("matrix product, {dtype}"));
         facts.push(("peak", format!("{value} ({what})")));
     }
-    facts.extend(
-        peaks
-            .path
-            .as_ref()
-            .map(|path| ("saved", format!("{path}; `longpole roofline --peaks {path}` takes it, and `bench run` by itself"))),
-    );
+    let taken = |path: &String| {
+        let by_run = if peaks.is_usual { "`bench run` by itself".to_owned() } else { format!("`longpole bench run --peaks {path}`") };
+        ("saved", format!("{path}; `longpole roofline --peaks {path}` takes it, and {by_run}"))
+    };
+    facts.extend(peaks.path.as_ref().map(taken));
     let driver = peaks.driver.as_ref().map(|driver| format!("driver {driver}")).unwrap_or_default();
     vec![Block::Heading(peaks.device.clone().unwrap_or_else(|| "unknown device".to_owned()), driver), Block::Facts(facts)]
 }
@@ -402,6 +411,35 @@ mod tests {
     fn times_keep_four_digits() {
         let shown: Vec<String> = [0, 12, 2_345_678, 999_960_000, 12_345_600_000, 812_449_000, 3_000_000_000_000].map(precise).into();
         assert_eq!(shown, ["0.000 ns", "0.012 ns", "2.346 us", "1.000 ms", "12.35 ms", "812.4 us", "3.000 s"]);
+    }
+
+    fn report(rows: Vec<BenchRow>, peaks: Option<&str>) -> String {
+        let report = BenchReport { rows, peaks: peaks.map(str::to_owned), ..BenchReport::default() };
+        crate::blocks::blocks_markdown(&bench(&report, None)).replace('\\', "")
+    }
+
+    #[test]
+    fn what_is_not_there_is_blamed_on_the_suite_where_it_is_to_blame() {
+        let failed = BenchRow { key: "a".to_owned(), failed: Some("no".to_owned()), ..BenchRow::default() };
+        let page = report(vec![failed.clone()], None);
+        assert!(page.contains("FAILED") && !page.contains("does not say") && !page.contains("of peak"), "{page}");
+        let measured = BenchRow { key: "b".to_owned(), median_ps: Some(5), ..BenchRow::default() };
+        let page = report(vec![failed, measured.clone()], None);
+        assert!(page.contains("moved: the suite does not say how many bytes") && !page.contains("of peak"), "{page}");
+        let rated = BenchRow { bytes_per_s: Some(1e9), ..measured };
+        assert!(report(vec![rated.clone()], None).contains("of peak: `longpole bench peaks` measures what shares are of"));
+        let page = report(vec![rated], Some("p.json"));
+        assert!(page.contains("no shares: p.json has no peak") && !page.contains("of peak"), "{page}");
+    }
+
+    #[test]
+    fn only_the_usual_file_of_peaks_is_found() {
+        let said = |is_usual| {
+            let peaks = BenchPeaks { path: Some("h200.json".to_owned()), is_usual, ..BenchPeaks::default() };
+            crate::blocks::blocks_markdown(&bench_peaks(&peaks)).replace('\\', "")
+        };
+        assert!(said(true).contains("`bench run` by itself"));
+        assert!(said(false).contains("`longpole bench run --peaks h200.json`") && !said(false).contains("by itself"));
     }
 
     #[test]

@@ -19,6 +19,10 @@ pub enum RangeLayout {
 /// The range table. It has no total: ranges nest and overlap.
 pub fn ranges(rows: &[RangeRow], layout: RangeLayout) -> Table {
     const NO_WORK: &str = "GPU times: no device work was launched inside";
+    const REPLAYED: &str = "replayed: device time of graph nodes that were captured inside; it belongs to the launches of the replays";
+    // People see these only where a graph was seen being made.
+    let has_replays = rows.iter().any(|row| row.replayed_ns.is_some());
+    let of_replays = |column: Column| if has_replays { column } else { column.in_csv_only() };
     let columns = vec![
         Column::new("name", "range", Kind::Text).at_least(28).not_in_csv(),
         Column::new("name", "", Kind::Text).in_csv_only(),
@@ -31,6 +35,8 @@ pub fn ranges(rows: &[RangeRow], layout: RangeLayout) -> Table {
         Column::new("gpu_idle_ns", "GPU idle", Kind::Time).in_unit_of("gpu").droppable(5).or_absent(NO_WORK),
         Column::new("gpu_busy_of_span_fraction", "busy", Kind::Share).droppable(1).or_absent(NO_WORK),
         Column::new("kernels", "kernels", Kind::Count).droppable(2),
+        of_replays(Column::new("replayed_ns", "replayed", Kind::Time).in_unit_of("gpu").droppable(8)),
+        Column::new("replayed_kernels", "replayed kernels", Kind::Count).in_csv_only(),
     ];
     let shown: HashSet<(&[String], &str)> = rows.iter().map(|row| (row.parents.as_slice(), row.name.as_str())).collect();
     let body = rows
@@ -51,11 +57,22 @@ pub fn ranges(rows: &[RangeRow], layout: RangeLayout) -> Table {
                 Value::time(row.gpu_idle_ns),
                 Value::share(row.gpu_busy_ns, row.gpu_span_ns),
                 Value::Count(row.kernels),
+                Value::time(row.replayed_ns),
+                Value::Count(row.replayed_kernels),
             ];
             Row { cells, depth: if layout == RangeLayout::Tree { shown_parents(row, &shown) } else { 0 }, lines: Vec::new() }
         })
         .collect();
-    Table { noun: "ranges", columns, rows: body, totals: Vec::new(), hidden: 0, filtered_out: 0, empty: None, notes: Vec::new() }
+    Table {
+        noun: "ranges",
+        columns,
+        rows: body,
+        totals: Vec::new(),
+        hidden: 0,
+        filtered_out: 0,
+        empty: None,
+        notes: has_replays.then(|| REPLAYED.to_owned()).into_iter().collect(),
+    }
 }
 
 /// How many of the ranges around `row` have a row of their own: one is indented below what is there.

@@ -65,7 +65,8 @@ fn source(source: &BenchSource) -> SourceOut<'_> {
 
 /// Picoseconds as whole nanoseconds.
 fn ns(ps: i64) -> i64 {
-    (ps + ps.signum() * 500) / 1000
+    // The rest alone is rounded: the whole may be as large as a number gets.
+    ps / 1000 + (ps % 1000 + ps.signum() * 500) / 1000
 }
 
 fn finite(value: Option<f64>) -> Option<f64> {
@@ -252,6 +253,7 @@ struct CompareOut<'a> {
     ambiguous: usize,
     results: Vec<ComparedOut<'a>>,
     unpaired: Vec<UnpairedOut<'a>>,
+    failed: &'a [String],
     flags: &'a [String],
     measured_again: Option<u64>,
 }
@@ -274,6 +276,7 @@ pub fn bench_compare(comparison: &BenchComparison, most: Option<usize>) -> impl 
         ambiguous: comparison.count_of("AMBIGUOUS"),
         results: comparison.rows.iter().take(most.unwrap_or(usize::MAX)).map(compared).collect(),
         unpaired: unpaired.collect(),
+        failed: &comparison.failed,
         flags: &comparison.flags,
         measured_again: comparison.again.map(|(keys, _)| keys),
     }
@@ -310,5 +313,6 @@ mod tests {
     #[test]
     fn picoseconds_round_to_the_nearest() {
         assert_eq!([0, 499, 500, 1_499, -499, -500].map(super::ns), [0, 0, 1, 1, 0, -1]);
+        assert_eq!([i64::MAX, i64::MIN].map(super::ns), [9_223_372_036_854_776, -9_223_372_036_854_776]);
     }
 }

@@ -17,6 +17,11 @@ pub(super) struct Range<'a> {
     gpu_busy_ns: Option<i64>,
     gpu_idle_ns: Option<i64>,
     kernels: u64,
+    // In documents of recordings that saw graphs being made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replayed_ns: Option<Option<i64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    replayed_kernels: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -24,7 +29,7 @@ struct Body<'a> {
     ranges: Vec<Range<'a>>,
 }
 
-pub(super) fn range(row: &RangeRow) -> Range<'_> {
+pub(super) fn range(row: &RangeRow, has_replays: bool) -> Range<'_> {
     Range {
         name: &row.name,
         parents: &row.parents,
@@ -35,10 +40,13 @@ pub(super) fn range(row: &RangeRow) -> Range<'_> {
         gpu_busy_ns: ns(row.gpu_busy_ns),
         gpu_idle_ns: ns(row.gpu_idle_ns),
         kernels: row.kernels,
+        replayed_ns: has_replays.then(|| ns(row.replayed_ns)),
+        replayed_kernels: has_replays.then_some(row.replayed_kernels),
     }
 }
 
 /// The document of `longpole ranges`.
 pub fn ranges<'a>(header: &Header<'a>, rows: &'a [RangeRow]) -> impl Serialize + 'a {
-    super::document("longpole.ranges/1", header, Body { ranges: rows.iter().map(range).collect() })
+    let has_replays = rows.iter().any(|row| row.replayed_ns.is_some());
+    super::document("longpole.ranges/1", header, Body { ranges: rows.iter().map(|row| range(row, has_replays)).collect() })
 }

@@ -203,7 +203,7 @@ pub fn triage<'a>(header: &Header<'a>, triage: &'a Triage, trace: &Trace) -> imp
         ops: triage.ops.rows.iter().map(op).collect(),
         families: triage.families.iter().map(family).collect(),
         kernels: triage.kernels.iter().map(kernel).collect(),
-        ranges: triage.ranges.iter().map(range).collect(),
+        ranges: triage.ranges.iter().map(|row| range(row, false)).collect(),
         smells: triage.smells.iter().map(smell).collect(),
         questions: triage.questions.iter().map(question).collect(),
         host_clock: triage.host_clock.as_ref().map(host_clock),

@@ -5,7 +5,11 @@ import { startTheme } from "./theme";
 import { h } from "./text";
 import { mountPage } from "./page";
 import "./theme.css";
-import "./page.css";
+import "./styles/base.css";
+import "./styles/summary.css";
+import "./styles/tables.css";
+import "./styles/plots.css";
+import "./styles/narrow.css";
 
 async function start(): Promise<void> {
   const [report, bytes] = await Promise.all([read("longpole-report"), read("longpole-events")]);

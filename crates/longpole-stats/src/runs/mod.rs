@@ -100,9 +100,11 @@ pub struct RunsComparison {
     pub after: RunsSide,
     /// The second over the first, by their centres. Absent where a time is zero or less.
     pub ratio: Option<f64>,
-    /// The interval that the true ratio lies in. Absent like the ratio, where there are too few samples, and where it reaches further than
-    /// tenfold.
+    /// The interval that the ratio of these processes lies in. Absent like the ratio, where there are too few samples, and where it reaches
+    /// further than tenfold.
     pub interval: Option<(f64, f64)>,
+    /// What two processes of the same build may differ by, as a share, where no side has enough of them to show it; 0 where one has.
+    pub unseen: f64,
     /// The smallest increase that data like this can show, as a share. Absent like the interval.
     pub smallest_effect: Option<f64>,
     /// Rounds of processes that took turns; 0 where they did not.
@@ -117,6 +119,11 @@ impl RunsComparison {
     /// The smallest decrease that data like this can show, as a share.
     pub fn smallest_decrease(&self) -> Option<f64> {
         self.smallest_effect.map(|effect| effect / (1.0 + effect))
+    }
+
+    /// The interval that the ratio of the builds lies in: the processes that were measured are one draw of each.
+    pub fn interval_of_builds(&self) -> Option<(f64, f64)> {
+        self.interval.map(|(low, high)| (low / (1.0 + self.unseen), high * (1.0 + self.unseen)))
     }
 
     /// Whether more processes would change nothing worth their time: there is a verdict, and a difference is seen in processes that took turns
@@ -150,6 +157,7 @@ pub fn compare_runs(before: &Runs, after: &Runs, interleaved: bool, rules: &RunR
         ratio: None,
         interval: None,
         smallest_effect: None,
+        unseen: 0.0,
         rounds: 0,
         verdict: Verdict::Ambiguous,
         doubt: Some(Doubt::NotATime),
@@ -166,7 +174,9 @@ pub fn compare_runs(before: &Runs, after: &Runs, interleaved: bool, rules: &RunR
     let is_paired = interleaved && from.len() == to.len() && from.len() >= LEAST_ROUNDS;
     let found = if is_paired { paired(&from, &to, rules.confidence) } else { apart(&from, &to, rules.confidence) };
     let rounds = if is_paired { from.len() } else { 0 };
-    let known = RunsComparison { ratio: Some(found.change.exp()), rounds, ..unknown };
+    let is_seen = from.len().max(to.len()) >= LEAST_ROUNDS;
+    let unseen = if is_seen { 0.0 } else { rules.floor };
+    let known = RunsComparison { ratio: Some(found.change.exp()), unseen, rounds, ..unknown };
     if before == after {
         return Some(RunsComparison { verdict: Verdict::Same, doubt: None, ..known });
     }

@@ -31,6 +31,9 @@ fn a_change_beyond_the_floor_is_found_and_one_below_is_none() {
     let result = compare_runs(&Runs::of_times(&before), &Runs::of_times(&times(10_300_000, 3)), false, &RULES).unwrap();
     let (low, high) = result.interval.unwrap();
     assert!(low < 1.03 && 1.03 < high && high - low < 0.005, "{low} {high}");
+    // One process a side does not show what processes differ by, and a verdict needs the whole interval of the builds.
+    let (low, high) = (low / 1.015, high * 1.015);
+    assert!(result.unseen == RULES.floor && result.interval_of_builds() == Some((low, high)) && low > 1.0, "{low} {high}");
     // The floor and half the interval, or a little more where the interval is not even.
     let effect = result.smallest_effect.unwrap();
     assert!((0.0151..0.018).contains(&effect) && result.smallest_decrease().unwrap() < effect, "{effect}");
@@ -67,6 +70,7 @@ fn rounds_cancel_what_meets_both_builds() {
     let (before, after) = (rounds(&drift), rounds(&slower));
     let paired = compare_runs(&before, &after, true, &RULES).unwrap();
     assert_eq!((paired.verdict, paired.rounds, paired.before.processes), (Verdict::Slower, 5, 5));
+    assert_eq!((paired.unseen, paired.interval_of_builds()), (0.0, paired.interval));
     let apart = compare_runs(&before, &after, false, &RULES).unwrap();
     assert_eq!((apart.verdict, apart.rounds), (Verdict::Ambiguous, 0));
     assert!(paired.smallest_effect.unwrap() < 0.5 * apart.smallest_effect.unwrap());

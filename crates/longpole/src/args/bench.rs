@@ -29,7 +29,7 @@ pub(crate) enum BenchCommand {
     /// Measure benchmarks: time, spread, GB/s, TFLOP/s, share of the measured peak
     #[command(
         after_help = "A KEY is a whole key (Qwen3-4B/ops/linear_down/decode/tile), the beginning of keys (Qwen3-4B/ops) or a regular expression
-('/gemv/', 'warp_row$'). Results are saved after every benchmark in bench/results/DATE-REVISION/, with every sample and the clocks,
+('/gemv/', 'warp_row$'). Results are saved in bench/results/DATE-REVISION/ while it measures, with every sample and the clocks,
 temperature and throttling beside it. Exits with 1 when a benchmark fails or its result is wrong.
 
 Examples:
@@ -60,8 +60,9 @@ Examples:
 
 Examples:
   longpole bench peaks --suite ./suite
+  longpole roofline trace.json.gz --peaks bench/peaks.json
   longpole bench peaks --suite ./suite -o h200.json
-  longpole roofline trace.json.gz --peaks bench/peaks.json"
+  longpole bench run --suite ./suite --peaks h200.json"
     )]
     Peaks(BenchPeaksArgs),
 }
@@ -243,7 +244,7 @@ pub(crate) struct BenchRunArgs {
 #[derive(Args, Debug)]
 pub(crate) struct BenchCompareArgs {
     /// Results of the first build
-    #[arg(value_name = "BEFORE", required_unless_present = "suite_before")]
+    #[arg(value_name = "BEFORE")]
     pub(crate) before: Option<PathBuf>,
     /// Results of the second build; measured now if not given
     #[arg(value_name = "AFTER")]

@@ -1,9 +1,13 @@
 //! The progress of measuring, on standard error, where someone is there to see it.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Characters of a foreign line that are shown: whoever prints more than that at once does not mean it to be read.
+const MOST_SHOWN: usize = 1000;
 
 use crate::exit::complain;
 use longpole_report::printable;
@@ -55,11 +59,19 @@ impl Bar {
         if self.quiet || line.is_empty() {
             return;
         }
-        let line = printable(line);
+        let line = printable(&shortened(line)).into_owned();
         match &self.bar {
             Some(bar) => bar.suspend(|| complain(&line)),
             None => complain(&line),
         }
+    }
+}
+
+/// The beginning of a long line, with how long it is.
+fn shortened(line: &str) -> Cow<'_, str> {
+    match line.char_indices().nth(MOST_SHOWN) {
+        None => line.into(),
+        Some((end, _)) => format!("{}... ({} bytes)", &line[..end], line.len()).into(),
     }
 }
 
@@ -68,5 +80,17 @@ impl Drop for Bar {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_shortened_between_characters() {
+        assert_eq!(shortened("short"), "short");
+        let long = shortened(&"ä".repeat(1 << 19)).into_owned();
+        assert!(long.chars().count() < MOST_SHOWN + 30 && long.ends_with("ä... (1048576 bytes)"), "{}", long.len());
     }
 }

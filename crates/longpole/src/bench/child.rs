@@ -46,6 +46,7 @@ pub(crate) struct Running<T> {
     child: Child,
     said: Receiver<Said<T>>,
     last_words: VecDeque<String>,
+    /// When it was seen to have ended, or said something after that.
     ended: Option<Instant>,
     _forwarding: Forwarding,
 }
@@ -96,6 +97,8 @@ impl<T: Send + 'static> Running<T> {
         loop {
             match self.said.recv_timeout(TICK) {
                 Ok(said) => {
+                    // As long as something comes, more may be on its way.
+                    self.ended = self.ended.map(|_| Instant::now());
                     if let Said::Complaint(line) = &said {
                         if self.last_words.len() == LAST_WORDS {
                             self.last_words.pop_front();

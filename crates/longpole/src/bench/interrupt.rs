@@ -40,6 +40,12 @@ pub(crate) fn end(signal: i32) -> ! {
     std::process::exit(128 + signal)
 }
 
+/// A write beyond the limit on the size of files fails from now on, as one to a full disk does, instead of ending this process.
+pub(crate) fn outlive_file_limits() {
+    #[cfg(unix)]
+    signals::outlive_file_limits();
+}
+
 /// Ends a group of processes at once.
 pub(crate) fn kill_group(group: u32) {
     #[cfg(unix)]
@@ -90,6 +96,18 @@ mod signals {
     pub(super) fn forget() {
         GROUP.store(0, Ordering::SeqCst);
     }
+
+    pub(super) fn outlive_file_limits() {
+        static INSTALLED: Once = Once::new();
+        INSTALLED.call_once(|| {
+            let handler: extern "C" fn(libc::c_int) = pass_over;
+            // Not ignored, which programs that are started would inherit.
+            // SAFETY: the handler does nothing.
+            unsafe { libc::signal(libc::SIGXFSZ, handler as *const () as libc::sighandler_t) };
+        });
+    }
+
+    extern "C" fn pass_over(_: libc::c_int) {}
 
     pub(super) fn send(group: u32, signal: i32) {
         let Ok(group) = i32::try_from(group) else { return };

@@ -1,6 +1,6 @@
 //! Two sets of results beside each other: what may be compared, and what each benchmark's samples say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use longpole_bench::key::Key;
 use longpole_bench::results::{KeyResult, Results};
@@ -18,12 +18,31 @@ const DIFFERENTLY: &str = "measured_differently";
 
 type ByKey<'r> = BTreeMap<&'r Key, &'r KeyResult>;
 
+/// Messages, by benchmark.
+type Failures<'r> = BTreeMap<&'r Key, &'r str>;
+
 /// What is compared.
 pub(crate) struct Sides<'r> {
     before: &'r Results,
     after: &'r Results,
     by_key: (ByKey<'r>, ByKey<'r>),
-    rounds: Option<(ByKey<'r>, ByKey<'r>)>,
+    rounds: Option<Rounds<'r>>,
+}
+
+/// What was measured again, in turns.
+struct Rounds<'r> {
+    results: (&'r Results, &'r Results),
+    by_key: (ByKey<'r>, ByKey<'r>),
+}
+
+/// The processes that took the samples of a benchmark.
+fn processes(result: &KeyResult) -> BTreeSet<u32> {
+    result.samples.iter().map(|sample| sample.process).collect()
+}
+
+/// Whether it has samples that can be compared.
+fn is_measured(result: &KeyResult, rules: &RunRules) -> bool {
+    result.samples.iter().any(|sample| !rules.exclude_throttled || sample.throttled != Some(true))
 }
 
 /// The samples of a benchmark, process by process.
@@ -59,15 +78,16 @@ impl<'r> Sides<'r> {
     /// The same where some benchmarks were measured again in turns, whose samples count instead.
     #[must_use]
     pub(crate) fn with_rounds(mut self, before: &'r Results, after: &'r Results) -> Self {
-        self.rounds = Some((before.by_key(), after.by_key()));
+        self.rounds = Some(Rounds { results: (before, after), by_key: (before.by_key(), after.by_key()) });
         self
     }
 
     /// Both sides of a benchmark, and whether its processes took turns.
     fn of(&self, key: &Key) -> Option<(&'r KeyResult, &'r KeyResult, bool)> {
-        if let Some((before, after)) = &self.rounds
+        // A benchmark that failed in one of a round's two processes has no pair there.
+        if let Some(Rounds { by_key: (before, after), .. }) = &self.rounds
             && let Some((a, b)) = before.get(key).zip(after.get(key))
-            && a.processes() == b.processes()
+            && processes(a) == processes(b)
         {
             return Some((a, b, true));
         }
@@ -94,35 +114,78 @@ impl<'r> Sides<'r> {
 
     /// The comparison of everything.
     pub(crate) fn compare(&self, rules: &RunRules) -> BenchComparison {
-        let rows = self.after.results.iter().filter_map(|result| self.row(&result.key, rules)).collect();
+        let failed = self.failures();
+        let rows: Vec<BenchCompared> = self.after.results.iter().filter_map(|result| self.row(&result.key, rules, &failed)).collect();
+        let compared: BTreeSet<&str> = rows.iter().map(|row| row.key.as_str()).collect();
         BenchComparison {
             before: show::source(self.before, None),
             after: show::source(self.after, None),
+            unpaired: self.unpaired(&compared, rules, &failed),
             rows,
-            unpaired: self.unpaired(),
             flags: flags(self.before, self.after),
+            failed: self.failed_after(&failed.1),
             again: None,
         }
     }
 
-    fn unpaired(&self) -> Vec<BenchUnpaired> {
-        fn failed(results: &Results) -> BTreeMap<&Key, &str> {
-            results.failed.iter().map(|failed| (&failed.key, failed.message.as_str())).collect()
-        }
-        let (failed_before, failed_after) = (failed(self.before), failed(self.after));
-        let one = |key: &Key, in_before: bool| {
-            let why = if in_before { &failed_after } else { &failed_before }.get(key);
-            let why = why.map(|message| redact(&format!("failed: {message}")).into_owned());
-            BenchUnpaired { key: key.as_str().to_owned(), in_before, in_after: !in_before, why }
+    /// What failed before and after, and why. What was measured in the first processes may have failed in later ones.
+    fn failures(&self) -> (Failures<'r>, Failures<'r>) {
+        let of = |first: &'r Results, again: Option<&'r Results>| {
+            let all = [Some(first), again].into_iter().flatten().flat_map(|results| &results.failed);
+            all.map(|failed| (&failed.key, failed.message.as_str())).collect()
         };
-        let only = |of: &'r Results, other: &ByKey<'r>| -> Vec<&'r Key> {
-            of.results.iter().map(|result| &result.key).filter(|key| !other.contains_key(key)).collect()
-        };
-        let before = only(self.before, &self.by_key.1).into_iter().map(|key| one(key, true));
-        before.chain(only(self.after, &self.by_key.0).into_iter().map(|key| one(key, false))).collect()
+        let again = self.rounds.as_ref().map(|rounds| rounds.results);
+        (of(self.before, again.map(|(before, _)| before)), of(self.after, again.map(|(_, after)| after)))
     }
 
-    fn row(&self, key: &Key, rules: &RunRules) -> Option<BenchCompared> {
+    /// Whether a benchmark had a wrong result, in whichever process: before, after.
+    fn is_wrong(&self, key: &Key) -> (bool, bool) {
+        let wrong = |first: &ByKey<'r>, again: Option<&ByKey<'r>>| {
+            [Some(first), again].into_iter().flatten().filter_map(|results| results.get(key)).any(|result| result.correct == Some(false))
+        };
+        let again = self.rounds.as_ref().map(|rounds| &rounds.by_key);
+        (wrong(&self.by_key.0, again.map(|(before, _)| before)), wrong(&self.by_key.1, again.map(|(_, after)| after)))
+    }
+
+    /// Benchmarks of the second that failed, or that were wrong.
+    fn failed_after(&self, failures: &Failures<'r>) -> Vec<String> {
+        let wrong = self.after.results.iter().map(|result| &result.key).filter(|key| !failures.contains_key(key) && self.is_wrong(key).1);
+        let mut seen = BTreeSet::new();
+        let all = [Some(self.after), self.rounds.as_ref().map(|rounds| rounds.results.1)].into_iter().flatten();
+        let failed = all.flat_map(|results| results.failed.iter().map(|failed| &failed.key)).filter(|key| seen.insert(*key));
+        failed.chain(wrong).map(|key| key.as_str().to_owned()).collect()
+    }
+
+    /// Benchmarks that were not compared, and why: first those of the first side.
+    fn unpaired(&self, compared: &BTreeSet<&str>, rules: &RunRules, failed: &(Failures<'r>, Failures<'r>)) -> Vec<BenchUnpaired> {
+        let sides = [(self.before, &self.by_key.0, &failed.0, "before"), (self.after, &self.by_key.1, &failed.1, "after")];
+        let lacks = |(_, by_key, failed, side): &(_, &ByKey<'r>, &Failures<'r>, &str), key: &Key| match (by_key.get(key), failed.get(key)) {
+            (Some(result), _) if is_measured(result, rules) => None,
+            (_, Some(message)) => Some(Some(redact(&format!("failed {side}: {message}")).into_owned())),
+            (Some(result), None) if result.samples.is_empty() => Some(Some(format!("no samples {side}"))),
+            (Some(_), None) => Some(Some(format!("all samples {side} were taken while the device held its clocks down"))),
+            (None, None) => Some(None),
+        };
+        let mut seen = BTreeSet::new();
+        let keys = sides.iter().flat_map(|(results, ..)| {
+            results.results.iter().map(|result| &result.key).chain(results.failed.iter().map(|failed| &failed.key))
+        });
+        let keys = keys.filter(|key| !compared.contains(key.as_str()) && seen.insert(*key));
+        let mut found: Vec<BenchUnpaired> = keys
+            .map(|key| {
+                let [before, after] = [lacks(&sides[0], key), lacks(&sides[1], key)];
+                let (in_before, in_after) = (before.is_none(), after.is_none());
+                let why: Vec<String> = [before, after].into_iter().flatten().flatten().collect();
+                let why = (!why.is_empty()).then(|| why.join("; "));
+                BenchUnpaired { key: key.as_str().to_owned(), in_before, in_after, why }
+            })
+            .collect();
+        // What the second side lacks is what was lost.
+        found.sort_by_key(|row| !row.in_before);
+        found
+    }
+
+    fn row(&self, key: &Key, rules: &RunRules, failed: &(Failures<'r>, Failures<'r>)) -> Option<BenchCompared> {
         let (found, before, after) = self.judged(key, rules)?;
         let differs = differs(before, after);
         let (verdict, doubt) = match differs {
@@ -131,9 +194,14 @@ impl<'r> Sides<'r> {
         };
         let mut notes: Vec<String> = differs.into_iter().collect();
         notes.extend(clocks(before, after));
-        for (result, side) in [(before, "before"), (after, "after")] {
-            if result.correct == Some(false) {
+        let is_wrong = self.is_wrong(key);
+        for (is_wrong, failed, side) in [(is_wrong.0, &failed.0, "before"), (is_wrong.1, &failed.1, "after")] {
+            if is_wrong {
                 notes.push(format!("its result is wrong {side}"));
+            }
+            // It has samples, so it failed in another process than the one that took them.
+            if let Some(message) = failed.get(key) {
+                notes.push(redact(&format!("failed {side} when it was measured again: {message}")).into_owned());
             }
         }
         if (before.bytes, before.flops) != (after.bytes, after.flops) {
@@ -145,12 +213,14 @@ impl<'r> Sides<'r> {
             let (from, to) = (found.before.throttled, found.after.throttled);
             notes.push(format!("throttled samples, {what}: {from} before, {to} after"));
         }
+        let is_apart = found.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0);
         Some(BenchCompared {
             key: key.as_str().to_owned(),
             before: side(&found.before, before),
             after: side(&found.after, after),
             ratio: found.ratio,
-            interval: found.interval,
+            interval: found.interval_of_builds(),
+            within_processes: doubt == Some(longpole_stats::Doubt::Noise.code()) && found.rounds == 0 && is_apart,
             smallest_effect: found.smallest_effect.zip(found.smallest_decrease()),
             rounds: found.rounds as u64,
             verdict: verdict.code(),
@@ -202,7 +272,10 @@ fn flags(before: &Results, after: &Results) -> Vec<String> {
         }
     };
     differ("suite", Some(&before.suite.name), Some(&after.suite.name));
-    let device = |results: &'_ Results| results.device.clone().unwrap_or_default();
+    let device = |results: &'_ Results| {
+        let unknown = || longpole_bench::protocol::Device { name: "unknown".to_owned(), ..Default::default() };
+        results.device.clone().filter(|device| !device.name.trim().is_empty()).unwrap_or_else(unknown)
+    };
     let (from, to) = (device(before), device(after));
     differ("device", Some(&from.name), Some(&to.name));
     if from.name == to.name {
@@ -305,5 +378,62 @@ mod tests {
         let cold = results(result(&halves, L2::Cold));
         let comparison = Sides::new(&before, &cold).compare(&RunRules::BENCHMARK);
         assert_eq!(comparison.rows[0].verdict, "FASTER");
+    }
+
+    fn some(process: u32, times: &[u64]) -> Results {
+        results(result(&times.iter().map(|&time| (process, time)).collect::<Vec<_>>(), L2::Cold))
+    }
+
+    #[test]
+    fn what_failed_or_was_wrong_when_it_was_measured_again_is_not_lost() {
+        let (before, after) = (some(0, &[500; 20]), some(0, &[501; 20]));
+        let key = before.results[0].key.clone();
+        let (from, mut to) = (some(0, &[500; 20]), Results::new(String::new(), before.suite.clone()));
+        to.fail(&key, "result wrong");
+        let comparison = Sides::new(&before, &after).with_rounds(&from, &to).compare(&RunRules::BENCHMARK);
+        assert_eq!(comparison.failed, [key.as_str()]);
+        assert!(comparison.rows[0].notes.iter().any(|note| note == "failed after when it was measured again: result wrong"));
+        let mut wrong = some(1, &[501; 20]);
+        wrong.results[0].correct = Some(false);
+        // Not of the same process as the other side's, so its samples are not what is compared.
+        let comparison = Sides::new(&before, &after).with_rounds(&from, &wrong).compare(&RunRules::BENCHMARK);
+        assert_eq!((comparison.failed.as_slice(), comparison.rows[0].rounds), ([key.as_str().to_owned()].as_slice(), 0));
+        assert!(comparison.rows[0].notes.contains(&"its result is wrong after".to_owned()));
+        let comparison = Sides::new(&after, &before).with_rounds(&to, &from).compare(&RunRules::BENCHMARK);
+        assert!(
+            comparison.failed.is_empty() && comparison.rows[0].notes[0].starts_with("failed before when"),
+            "only the second build counts"
+        );
+    }
+
+    #[test]
+    fn every_benchmark_is_compared_or_said_not_to_be() {
+        let (whole, mut empty) = (some(0, &[500; 20]), some(0, &[]));
+        let unpaired = |before: &Results, after: &Results, rules: &RunRules| {
+            let found = Sides::new(before, after).compare(rules);
+            assert_eq!(found.rows.len() + found.unpaired.len(), 1, "{found:?}");
+            found.unpaired.first().map(|row| (row.in_before, row.in_after, row.why.clone().unwrap_or_default()))
+        };
+        let rules = RunRules::BENCHMARK;
+        assert_eq!(unpaired(&whole, &whole, &rules), None);
+        assert_eq!(unpaired(&whole, &empty, &rules), Some((true, false, "no samples after".to_owned())));
+        assert_eq!(unpaired(&empty, &empty, &rules), Some((false, false, "no samples before; no samples after".to_owned())));
+        let key = whole.results[0].key.clone();
+        empty.results.clear();
+        assert_eq!(unpaired(&empty, &whole, &rules), Some((false, true, String::new())));
+        empty.fail(&key, "no");
+        assert_eq!(unpaired(&whole, &empty, &rules), Some((true, false, "failed after: no".to_owned())));
+        assert_eq!(unpaired(&empty, &empty, &rules), Some((false, false, "failed before: no; failed after: no".to_owned())));
+        let throttled = some(0, &[1500; 20]);
+        let found = unpaired(&throttled, &whole, &RunRules { exclude_throttled: true, ..rules }).unwrap();
+        assert!(!found.0 && found.2.contains("held its clocks down"), "{found:?}");
+    }
+
+    #[test]
+    fn a_device_that_is_not_known_is_said_to_be() {
+        let (before, mut after) = (some(0, &[500; 20]), some(0, &[500; 20]));
+        after.device = Some(longpole_bench::protocol::Device { name: "Example GPU".to_owned(), ..Default::default() });
+        let flags = Sides::new(&before, &after).compare(&RunRules::BENCHMARK).flags;
+        assert_eq!(flags[0], "device: unknown before, Example GPU after");
     }
 }

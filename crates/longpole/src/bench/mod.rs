@@ -2,8 +2,8 @@
 //! and output.
 //!
 //! A suite is a foreign program. It runs in a group of processes of its own ([`child`]), which goes with it when it hangs, when the user
-//! interrupts, or when this program ends; what it prints is bounded by the readers of `longpole-bench`. Results are saved after every
-//! benchmark ([`record`]), so that whatever happens later costs none of them.
+//! interrupts, or when this program ends; what it prints is bounded by the readers of `longpole-bench`. Results are saved while measuring
+//! goes on ([`record`]), so that whatever happens later costs at most the last seconds of them.
 
 pub(crate) mod bar;
 pub(crate) mod child;

@@ -1,11 +1,12 @@
 //! A suite: the program, and its list of benchmarks.
 
 use std::ffi::{OsStr, OsString};
+use std::io::BufRead as _;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use longpole_bench::protocol::{List, ReadError, read_list};
+use longpole_bench::protocol::{List, MAX_LIST_BYTES, ReadError, read_list};
 use longpole_doctor::{Host, Machine as _};
 
 use super::child::{Next, Running, Said, how};
@@ -88,16 +89,22 @@ impl Suite {
     /// What it can measure.
     pub(crate) fn list(&self) -> Result<List, Failure> {
         let name = self.name();
-        let read = |mut stdout: std::io::BufReader<std::process::ChildStdout>, take: &dyn Fn(Result<List, ReadError>) -> bool| {
-            take(read_list(&mut stdout));
+        // Handed on as it comes: a long list takes time to understand, and something that the suite started may hold its output open.
+        let read = |mut stdout: std::io::BufReader<std::process::ChildStdout>, take: &dyn Fn(Vec<u8>) -> bool| {
+            while let Ok(some) = stdout.fill_buf().map(<[u8]>::to_vec) {
+                stdout.consume(some.len());
+                if some.is_empty() || !take(some) {
+                    break;
+                }
+            }
         };
         let mut command = self.command(["list", "--json"].map(OsStr::new));
         let mut running =
             Running::start(&mut command, read).map_err(|error| Failure::Input(format!("the suite `{name}` cannot be started: {error}")))?;
-        let mut list = None;
-        loop {
+        let mut text = Vec::new();
+        while text.len() <= MAX_LIST_BYTES {
             match running.next(self.patience) {
-                Next::Said(Said::Output(said)) => list = Some(said),
+                Next::Said(Said::Output(some)) => text.extend(some),
                 Next::Said(Said::Complaint(_)) => {}
                 Next::Over => break,
                 Next::Silent => {
@@ -113,15 +120,17 @@ impl Suite {
                 }
             }
         }
+        if text.len() > MAX_LIST_BYTES {
+            // However it ends then: it was not let go on.
+            running.stop();
+            return Err(Failure::Input(format!("`{name} list --json`: {}", ReadError::LongList)));
+        }
         let status = running.status();
         let words = last_words(&running.last_words());
-        match list {
-            Some(Ok(list)) if status.is_some_and(|status| status.success()) => Ok(list),
-            Some(Err(error)) if status.is_some_and(|status| status.success()) => {
-                Err(Failure::Input(format!("`{name} list --json`: {error}{words}")))
-            }
-            _ => Err(Failure::Input(format!("`{name} list --json` {}{words}", how(status)))),
+        if !status.is_some_and(|status| status.success()) {
+            return Err(Failure::Input(format!("`{name} list --json` {}{words}", how(status))));
         }
+        read_list(text.as_slice()).map_err(|error| Failure::Input(format!("`{name} list --json`: {error}{words}")))
     }
 }
 

@@ -5,6 +5,7 @@ mod check;
 mod diff;
 mod doctor;
 mod explain;
+mod export;
 mod families;
 mod formats;
 mod idle;
@@ -49,6 +50,7 @@ pub(crate) fn run(command: &Command) -> Result<(), Failure> {
         Command::Check(args) => check::run(args),
         Command::Diff(args) => diff::run(args),
         Command::Slice(args) => slice::run(args),
+        Command::Export(args) => export::run(args),
         Command::Ncu(args) => ncu::run(args),
         Command::Report(args) => report::run(args),
         Command::Record(args) => record::run(args),

@@ -1,20 +1,18 @@
 //! `longpole slice`
 
 use std::ffi::OsStr;
-use std::io::{self, Write};
-use std::path::Path;
+use std::io;
 
-use flate2::write::GzEncoder;
 use longpole_report::{ChromeError, ChromeOrigin, ChromeSummary, ChromeTrace, Grade, bytes, count};
 
 use crate::args::{Common, SliceArgs};
 use crate::exit::Failure;
 use crate::session::Session;
-use crate::target::{Target, refuse_table_flags};
+use crate::target::{Compression, Target, refuse_table_flags};
 
 pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let common = &args.common;
-    check_flags(common)?;
+    check_flags("slice", common)?;
     // Before minutes of reading.
     let target = Target::find(&args.output, &[&common.input])?;
     let mut session = Session::open_with_arguments(common)?;
@@ -24,9 +22,8 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
     let writer = concat!("longpole ", env!("CARGO_PKG_VERSION"));
     let lost = session.lost();
     let origin = ChromeOrigin { writer, source: &source, part: &part, lost: &lost };
-    // What goes down a pipe by the name of - is plain.
-    let compression = if matches!(target, Target::Stdout) { Compression::None } else { Compression::of(&args.output) };
-    let written = target.write("slice", |out| compressed(out, compression, &trace, origin));
+    let compression = Compression::of(&args.output, &target);
+    let written = target.write("slice", |out| compression.write(out, |out| trace.write(out, origin)));
     let (summary, size) = written.map_err(|error| Failure::Output(named(&error, &session, &args.output)))?;
     session.analysed();
     session.note_to_stderr(&said(&summary, size, &session, args, &part));
@@ -38,15 +35,15 @@ pub(super) fn run(args: &SliceArgs) -> Result<(), Failure> {
 }
 
 /// Flags of tables have nothing to work on.
-fn check_flags(common: &Common) -> Result<(), Failure> {
-    refuse_table_flags(common, "slice writes a trace")?;
+pub(super) fn check_flags(command: &str, common: &Common) -> Result<(), Failure> {
+    refuse_table_flags(common, &format!("{command} writes a trace"))?;
     if common.full_names {
-        return Err(Failure::Usage("slice writes a trace, not a table: --full-names has no place here".to_owned()));
+        return Err(Failure::Usage(format!("{command} writes a trace, not a table: --full-names has no place here")));
     }
     Ok(())
 }
 
-fn refusal(error: ChromeError) -> Failure {
+pub(super) fn refusal(error: ChromeError) -> Failure {
     Failure::Usage(match error {
         ChromeError::Nothing => "nothing of the trace lies in this scope, so there is nothing to write".to_owned(),
         ChromeError::SeveralRanks(mut ranks) => {
@@ -62,7 +59,7 @@ fn refusal(error: ChromeError) -> Failure {
 }
 
 /// The error with the file that it is about.
-fn named(error: &io::Error, session: &Session<'_>, output: &OsStr) -> io::Error {
+pub(super) fn named(error: &io::Error, session: &Session<'_>, output: &OsStr) -> io::Error {
     let name = session.shown(Some(&output.to_string_lossy())).unwrap_or_default();
     io::Error::new(error.kind(), format!("{name}: {error}"))
 }
@@ -81,50 +78,4 @@ fn said(summary: &ChromeSummary, size: Option<u64>, session: &Session<'_>, args:
     };
     let (events, unpacked_size) = (count(summary.events), size_of(summary.bytes));
     format!("wrote{name}: {events} events, {on_disk}{unpacked_size}{unpacked}; {what}, {redacted}{left_out}")
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Compression {
-    None,
-    Gzip,
-    Zstd,
-}
-
-impl Compression {
-    /// By the name's ending.
-    fn of(output: &OsStr) -> Self {
-        let ending = Path::new(output).extension().unwrap_or_default();
-        if ending.eq_ignore_ascii_case("gz") {
-            Self::Gzip
-        } else if ending.eq_ignore_ascii_case("zst") {
-            Self::Zstd
-        } else {
-            Self::None
-        }
-    }
-}
-
-fn compressed(
-    mut out: impl Write,
-    compression: Compression,
-    trace: &ChromeTrace<'_, '_>,
-    origin: ChromeOrigin<'_>,
-) -> io::Result<ChromeSummary> {
-    let summary = match compression {
-        Compression::None => trace.write(&mut out, origin)?,
-        Compression::Gzip => {
-            let mut gzip = GzEncoder::new(&mut out, flate2::Compression::default());
-            let summary = trace.write(&mut gzip, origin)?;
-            gzip.finish()?;
-            summary
-        }
-        Compression::Zstd => {
-            let mut zstd = zstd::Encoder::new(&mut out, zstd::DEFAULT_COMPRESSION_LEVEL)?;
-            let summary = trace.write(&mut zstd, origin)?;
-            zstd.finish()?;
-            summary
-        }
-    };
-    out.flush()?;
-    Ok(summary)
 }

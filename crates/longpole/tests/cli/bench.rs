@@ -13,24 +13,32 @@ use crate::harness::{Run, command, finish, print, root, run};
 use crate::schema::validate;
 
 pub(crate) const SUITE: &str = "corpus/bench/suite.sh";
-const WARP: &str = "example/ops/gemv/decode/warp_row";
+pub(crate) const WARP: &str = "example/ops/gemv/decode/warp_row";
 const THREAD: &str = "example/ops/gemv/decode/thread_row";
-const COPY: &str = "example/ops/copy/decode/float4";
+pub(crate) const COPY: &str = "example/ops/copy/decode/float4";
 
 /// A folder for results.
-struct Place(tempfile::TempDir);
+pub(crate) struct Place(pub(crate) tempfile::TempDir);
 
 impl Place {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().expect("a temporary directory"))
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.0.path().join(name).to_str().expect("UTF-8").to_owned()
     }
 
+    /// A suite that is a script.
+    pub(crate) fn script(&self, name: &str, text: &str) -> String {
+        let path = self.path(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("written");
+        make_executable(&path);
+        path
+    }
+
     /// Measures keys and returns the file that holds the results.
-    fn measured(&self, name: &str, keys: &[&str], environment: &[(&str, &str)]) -> String {
+    pub(crate) fn measured(&self, name: &str, keys: &[&str], environment: &[(&str, &str)]) -> String {
         let path = self.path(name);
         let args = [&["bench", "run", "--suite", SUITE, "-q", "-o", &path], keys].concat();
         let run = with(&args, environment);
@@ -39,15 +47,15 @@ impl Place {
     }
 }
 
-fn with(args: &[&str], environment: &[(&str, &str)]) -> Run {
+pub(crate) fn with(args: &[&str], environment: &[(&str, &str)]) -> Run {
     finish(command(args).envs(environment.iter().copied()).output().expect("the program starts"))
 }
 
-fn read(path: &str) -> Value {
+pub(crate) fn read(path: &str) -> Value {
     serde_json::from_str(&fs::read_to_string(path).expect("results are there")).expect("results are JSON")
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).expect("a folder").flatten() {
         if entry.path().is_dir() { found.extend(files(&entry.path())) } else { found.push(entry.path()) }
@@ -277,8 +285,8 @@ fn a_benchmark_that_fails_costs_no_other() {
     let place = Place::new();
     for (trouble, message) in [
         ("error", "tile.cu(12): error: too many registers"),
-        ("crash", "ended by signal 11 (segmentation fault); its last words: "),
-        ("exit", "ended with status 3; its last words: "),
+        ("crash", "ended by signal 11 (segmentation fault) in the middle of the benchmark; its last words: "),
+        ("exit", "ended with status 3 in the middle of the benchmark; its last words: "),
         ("garbage", "broke the protocol: line "),
         ("disorder", "broke the protocol: sample 9 of"),
         ("endless", "starts while"),
@@ -351,12 +359,7 @@ fn an_interrupt_ends_the_suite_and_keeps_what_it_measured() {
 #[test]
 fn wrong_words_and_wrong_suites_are_refused_with_what_helps() {
     let place = Place::new();
-    let script = |name: &str, text: &str| {
-        let path = place.path(name);
-        fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("written");
-        make_executable(&path);
-        path
-    };
+    let script = |name: &str, text: &str| place.script(name, text);
     let silent = script("silent.sh", "/bin/sleep 60");
     let chatty = script("chatty.sh", "echo hello");
     let broken = script("broken.sh", "echo no GPU here >&2; exit 7");
@@ -385,7 +388,8 @@ fn wrong_words_and_wrong_suites_are_refused_with_what_helps() {
         (&["bench", "run", "--suite", SUITE, "--gate"], 2, "name it with --compare BEFORE"),
         (&["bench", "run", "--suite", SUITE, "--max-seconds", "0"], 2, "use a number above 0"),
         (&["bench", "run", "--suite", SUITE, "--compare", "no.json"], 3, "cannot read `no.json`"),
-        (&["bench", "compare"], 2, "BEFORE"),
+        (&["bench", "compare"], 2, "Name results (BEFORE), or the suite of the first build with --suite-before"),
+        (&["bench", "run", "--suite", SUITE, "--no-save", "--peaks", "no.json"], 3, "--peaks `no.json`"),
         (&["bench", "compare", &results, &results], 3, "it holds no results of a benchmark: missing field"),
         (&["bench", "compare", &results], 3, "missing field"),
         (&["bench", "peaks", "--suite", &chatty], 3, "measures no peaks"),

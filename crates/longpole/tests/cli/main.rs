@@ -4,6 +4,7 @@
 #![expect(clippy::expect_used, clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 
 mod bench;
+mod bench_faults;
 mod check;
 mod chrome;
 mod contract;
@@ -11,6 +12,7 @@ mod converted;
 mod diff;
 mod docs;
 mod doctor;
+mod export;
 mod harness;
 mod hostile;
 mod importer;

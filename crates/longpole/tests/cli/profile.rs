@@ -167,6 +167,7 @@ fn known_failures_come_with_what_helps() {
             "no kernel ran between cuProfilerStart and cuProfilerStop",
             "docs/suite-protocol.md",
         ),
+        ("kill -9 $$", 137, "ended by signal 9", ""),
         ("echo 'something new' >&2; exit 4", 4, "ended with status 4; its last words: ", "something new"),
         ("exit 0", 3, "ncu ended without a report", ""),
     ] {
@@ -174,6 +175,10 @@ fn known_failures_come_with_what_helps() {
         let run = place.profile(&[WARP]);
         assert_eq!(run.code, Some(code), "{what}: {}", run.stderr);
         assert!(run.stderr.contains(means) && run.stderr.contains(helps), "{what}: {}", run.stderr);
+        // What helps stands below what it helps against.
+        let (error, hint) = (run.stderr.find("error: "), run.stderr.find("→ "));
+        assert!(error.is_some() && hint.is_none_or(|hint| Some(hint) > error), "{what}: {}", run.stderr);
+        assert!(place.reports().is_empty(), "{what}: a name is given back");
     }
 }
 

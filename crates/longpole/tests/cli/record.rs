@@ -231,18 +231,36 @@ fn a_killed_program_is_said_to_be_and_what_it_recorded_is_kept() {
     assert_eq!((output.status.code(), output.status.signal()), (Some(143), None));
 }
 
-/// The recording of the corpus is the trace beside it. `LONGPOLE_WRITE_SAMPLES=1` writes it where there is none.
+/// The recording of the corpus was made by the recorder on a GPU: every node of the graph is there in every replay, and the modules that were
+/// open when it was captured name its work. Nothing in it says where it was made.
 #[test]
-fn the_recording_of_the_corpus_is_that_of_its_trace() {
+fn the_recording_of_the_corpus_names_the_work_of_a_graph() {
     let path = crate::harness::root().join("corpus/recording/qwen3_graph.longpole");
-    let made = converted::recording("qwen3_graph");
-    if std::env::var_os("LONGPOLE_WRITE_SAMPLES").is_some() && !path.exists() {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, &made).unwrap();
+    let bytes = fs::read(&path).expect("the recording is there");
+    let (mut recordings, faults) = longpole_recording::read(&bytes);
+    assert!(faults.is_empty() && recordings.len() == 1 && recordings[0].has_end());
+    assert!(recordings[0].strings.iter().all(|(_, text)| !text.starts_with(b"/")), "no paths");
+    let cost = *recordings[0].records::<longpole_recording::Cost>().last().unwrap();
+    assert!(cost.callbacks > 0 && cost.callback_ns > 0 && cost.pages > 0 && cost.page_ns > 0 && cost.setup_ns > 0, "{cost:?}");
+    let path = path.display().to_string();
+    let json = |args: &[&str]| -> serde_json::Value { serde_json::from_str(&print(args)).unwrap() };
+    let steps = json(&["steps", &path, "--range", "replay_step", "--json"]);
+    assert_eq!(steps["groups"][0]["count"], 12);
+    let text = steps.to_string();
+    for role in ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj", "input_layernorm"] {
+        assert!(text.contains(&format!("\"role\":\"{role}\"")), "{role}");
     }
-    let kept = fs::read(&path).expect("the recording is there");
-    let kernels = |bytes: &[u8]| longpole_recording::read(bytes).0[0].records::<longpole_recording::Kernel>();
-    assert_eq!(kernels(&kept), kernels(&made));
+    let ranges = json(&["ranges", &path, "--json"]);
+    let row = |name: &str| ranges["ranges"].as_array().unwrap().iter().find(|row| row["name"] == name).unwrap().clone();
+    let (capture, replays) = (row("capture"), row("replay_step"));
+    // All nodes of 12 replays were captured in one range, and their time is that of the replays.
+    assert_eq!((&capture["replayed_kernels"], &replays["kernels"]), (&replays["kernels"], &(12 * 1877).into()));
+    assert_eq!((&capture["kernels"], &replays["replayed_ns"]), (&2.into(), &serde_json::Value::Null));
+    assert_eq!(capture["replayed_ns"], replays["gpu_busy_ns"]);
+    for command in crate::harness::trace_commands() {
+        let found = run(&[&command, &path, "--json"]);
+        assert_eq!(found.code, Some(0), "{command}: {}", found.stderr);
+    }
 }
 
 #[test]

@@ -157,7 +157,7 @@ const NASTY: &str =
     r#"quote \" slash \\ tab\t line\n bell\u0007 nul\u0000 c1\u009b right-to-left\u202e grin\ud83d\ude00 lone\ud800 caf\u00e9 </script>"#;
 
 /// A trace with one of everything that is written in a way of its own.
-fn nasty() -> String {
+pub(crate) fn nasty() -> String {
     let event = |cat: &str, name: &str, place: &str, ts: &str, dur: &str, args: &str| {
         format!(r#"{{"ph":"X","cat":"{cat}","name":"{name}",{place},"ts":{ts},"dur":{dur},"args":{{{args}}}}}"#)
     };

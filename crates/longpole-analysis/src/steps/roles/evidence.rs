@@ -1,4 +1,5 @@
-//! What was recorded around the launches of each place: operators with their shapes, module paths, Python frames.
+//! What was recorded around the launches of each place: operators with their shapes, module paths, Python frames. Of work that is replayed from a
+//! graph it is what was around the call that became the node, where the recording saw the graph being made.
 //!
 //! A few steps are looked at, all their layers; for each place the evidence that most of its activities have counts.
 
@@ -112,12 +113,20 @@ pub(super) fn gather<'t>(index: &TraceIndex<'t>, group: &StepGroup, names: &mut 
                 continue;
             }
             let call = index.links().call(activity);
-            if call.is_some_and(|call| shared.contains_key(&call)) {
-                before = None;
-                continue;
-            }
-            let owner = index.links().owner_node(activity);
-            let (chain, path) = around(index, names, owner, call);
+            let is_shared = call.is_some_and(|call| shared.contains_key(&call));
+            let captured = trace.capture_of(activity).and_then(|capture| index.tree().innermost_at(capture.thread, capture.at));
+            let (owner, first) = match captured {
+                Some(node) => (index.tree().enclosing_op(node), Some(node)),
+                None if is_shared => {
+                    before = None;
+                    continue;
+                }
+                None => {
+                    let owner = index.links().owner_node(activity);
+                    (owner, call.and_then(|call| index.tree().api_node(call)).or(owner))
+                }
+            };
+            let (chain, path) = around(index, names, owner, first);
             let votes = &mut votes[row as usize];
             let next = numbers.len() as u32;
             *votes.chains.entry(*numbers.entry(chain).or_insert(next)).or_default() += 1;
@@ -128,9 +137,12 @@ pub(super) fn gather<'t>(index: &TraceIndex<'t>, group: &StepGroup, names: &mut 
                 if owner == Some(owner_before) { votes.joined += 1 } else { votes.apart += 1 }
             }
             before = owner.map(|owner| (row, owner));
-            let node = call.and_then(|call| index.tree().api_node(call)).or(owner);
-            if let Some(node) = node {
-                let (thread, at) = (index.tree().thread(node), index.tree().start(node));
+            if let Some(node) = first {
+                let thread = index.tree().thread(node);
+                let at = trace
+                    .capture_of(activity)
+                    .filter(|_| captured.is_some())
+                    .map_or_else(|| index.tree().start(node), |capture| capture.at);
                 queries.push(Query { row, step: number as u32, thread, at, path });
             }
         }
@@ -169,12 +181,11 @@ fn shared_calls(index: &TraceIndex<'_>, step: &Step) -> HashMap<ApiCallId, (), F
     seen.into_iter().filter(|&(_, count)| count > 1).map(|(call, _)| (call, ())).collect()
 }
 
-/// The operators around a launch, innermost first, and the innermost name that is a module's path.
-fn around(index: &TraceIndex<'_>, names: &mut Names<'_>, owner: Option<NodeId>, call: Option<ApiCallId>) -> (Chain, Option<StrId>) {
+/// The operators around a node, innermost first, and the innermost name that is a module's path.
+fn around(index: &TraceIndex<'_>, names: &mut Names<'_>, owner: Option<NodeId>, first: Option<NodeId>) -> (Chain, Option<StrId>) {
     let (tree, ops) = (index.tree(), &index.trace().host_ops);
     let mut chain = Vec::new();
     let mut path: Option<(StrId, bool)> = None;
-    let first = call.and_then(|call| tree.api_node(call)).or(owner);
     let nodes = first.into_iter().flat_map(|first| std::iter::once(first).chain(tree.ancestors(first)));
     for node in nodes.take(MOST_NODES) {
         let name = match tree.row(node) {

@@ -371,3 +371,33 @@ fn a_graph_borrows_from_an_eager_step() {
     assert!(borrowed.to_string().starts_with("roles borrowed from `eager`: 11 of 12 kernels a layer matched"), "{borrowed}");
     assert!(!eager.notes.iter().any(|note| matches!(note, StepNote::RolesBorrowed(_))));
 }
+
+#[test]
+fn a_graph_that_was_seen_being_captured_names_its_own_work() {
+    let mut sample = Sample::new();
+    let items = [EMBEDDING.to_vec(), FUSED.repeat(LAYERS), HEAD.to_vec()].concat();
+    let mut nodes = Vec::new();
+    sample.range("capture", 0, items.len() as i64 * 100);
+    for (at, (op, shapes, kernels, _)) in (0..).step_by(100).zip(items) {
+        sample.op_with_shapes(op, at + 4, 90, Some((shapes, "[]")));
+        for (nth, kernel) in kernels.iter().enumerate() {
+            // Nothing ran: there is the call, and the node that came of it.
+            sample.launch("cudaLaunchKernel", at + 10 + nth as i64 * 20, 4);
+            sample.captured(nodes.len() as u64, at + 12 + nth as i64 * 20);
+            nodes.push(*kernel);
+        }
+    }
+    for step in 0..4 {
+        let at = 1_000_000 + step * 100_000;
+        sample.range("replay", at, 50_000);
+        let mut launch = sample.launch("cudaGraphLaunch", at + 1, 10);
+        for (node, kernel) in nodes.iter().enumerate() {
+            launch = launch.node(node as u64, kernel, at + 20 + node as i64 * 12, 10);
+        }
+    }
+    let found = table(&sample.finish());
+    assert_eq!(found.groups.len(), 1);
+    let (layer, others) = roles(&found);
+    let eager = roles(&table(&trace([EMBEDDING, FUSED, HEAD])));
+    assert_eq!((layer, others), eager, "as if each replayed kernel had been launched where it was captured");
+}

@@ -1,19 +1,22 @@
 //! `longpole bench compare`
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
 
 use longpole_bench::key::Key;
+use longpole_bench::protocol::List;
 use longpole_bench::results::Results;
-use longpole_report::{BenchComparison, views, wire};
+use longpole_report::{BenchComparison, BenchUnpaired, views, wire};
 
 use super::print;
 use super::run::only;
-use super::work::{Again, gate, place, rules, suite, suite_before};
+use super::work::{Again, completed, conclude, folder, gate, rules, suite, suite_before};
 use crate::args::BenchCompareArgs;
 use crate::bench::bar::Bar;
 use crate::bench::judge::{Sides, same_device};
 use crate::bench::measure::Measuring;
-use crate::bench::record::Record;
+use crate::bench::record::{Place, Record};
 use crate::bench::suite::Suite;
 use crate::bench::when::When;
 use crate::bench::{choose, store};
@@ -44,7 +47,7 @@ fn finish(
     args: &BenchCompareArgs,
     mut comparison: BenchComparison,
     paths: (Option<&Path>, Option<&Path>),
-    after: &Results,
+    unsaved: &[String],
 ) -> Result<(), Failure> {
     let shown = |path: Option<&Path>| path.map(|path| path.display().to_string());
     comparison.before.path = shown(paths.0);
@@ -59,7 +62,7 @@ fn finish(
         || views::bench_compare_table(&comparison, limit),
         &wire::bench_compare(&comparison, limit),
     )?;
-    gate(&args.comparing, &comparison, after)
+    conclude(gate(&args.comparing, &comparison), unsaved)
 }
 
 /// What was measured, twice. Where both suites are named, what is in doubt is measured again.
@@ -71,22 +74,23 @@ fn of_files(args: &BenchCompareArgs, before: &Path, after: &Path) -> Result<(), 
     let paths = (Some(before_path.as_path()), Some(after_path.as_path()));
     let (Some(suite_before), Some(_)) = (suite_before(&args.comparing, &args.suite.more)?, &args.suite.suite) else {
         let comparison = Sides::new(&before, &after).compare(&rules);
-        return finish(args, comparison, paths, &after);
+        return finish(args, comparison, paths, &[]);
     };
     let suite_after = suite(&args.suite)?;
     let bar = Bar::new(0, args.out.quiet);
     // A copy, which is not saved over what is there.
-    let mut record = Record { results: after, path: None };
-    let comparison = again(args, Some(&suite_before), &suite_after, &bar).settle(&before, &mut record, &rules)?;
+    let mut record = Record::of(after);
+    let words = args.measure.words();
+    let (comparison, unsaved) = again(args, &words, Some(&suite_before), &suite_after, &bar).settle(&before, &mut record, &rules);
     drop(bar);
-    finish(args, comparison, paths, &record.results)
+    finish(args, comparison, paths, &unsaved)
 }
 
-fn again<'a>(args: &'a BenchCompareArgs, before: Option<&'a Suite>, after: &'a Suite, bar: &'a Bar) -> Again<'a> {
+fn again<'a>(args: &'a BenchCompareArgs, words: &'a [OsString], before: Option<&'a Suite>, after: &'a Suite, bar: &'a Bar) -> Again<'a> {
     Again {
         before,
         after,
-        args: &[],
+        args: words,
         rounds: args.comparing.rounds as usize,
         bar,
         folder: (!args.no_save).then_some(args.results.as_deref().unwrap_or(Path::new(store::FOLDER))),
@@ -101,8 +105,8 @@ fn with_now(args: &BenchCompareArgs, before: &Path) -> Result<(), Failure> {
     let suite = suite(&args.suite)?;
     let suite_before = suite_before(&args.comparing, &args.suite.more)?;
     let list = suite.list()?;
-    let has = |key: &Key| list.benchmarks.iter().any(|benchmark| benchmark.key == *key);
-    let keys: Vec<Key> = before.results.iter().map(|result| result.key.clone()).filter(|key| has(key)).collect();
+    let listed: BTreeSet<&Key> = list.benchmarks.iter().map(|benchmark| &benchmark.key).collect();
+    let keys: Vec<Key> = before.results.iter().map(|result| result.key.clone()).filter(|key| listed.contains(key)).collect();
     if keys.is_empty() {
         return Err(Failure::Input(format!("the suite `{}` has none of the benchmarks in `{}`", suite.name(), before_path.display())));
     }
@@ -110,44 +114,59 @@ fn with_now(args: &BenchCompareArgs, before: &Path) -> Result<(), Failure> {
     let words = args.measure.words();
     let mut record = measured(args, &suite, &list.suite, &keys, &bar, None)?;
     same_device(&before, &record.results, args.comparing.other_device)?;
-    let again = Again { args: &words, ..again(args, suite_before.as_ref(), &suite, &bar) };
-    let comparison = again.settle(&before, &mut record, &rules(&args.comparing))?;
+    let again = again(args, &words, suite_before.as_ref(), &suite, &bar);
+    let (mut comparison, mut unsaved) = again.settle(&before, &mut record, &rules(&args.comparing));
     drop(bar);
-    let Record { results, path } = record;
-    finish(args, comparison, (Some(&before_path), path.as_deref()), &results)
+    // What the results did not choose, the suite may have all the same.
+    let all: Vec<Key> = list.benchmarks.iter().map(|benchmark| benchmark.key.clone()).collect();
+    let known: BTreeSet<&Key> =
+        before.results.iter().map(|result| &result.key).chain(before.failed.iter().map(|failed| &failed.key)).collect();
+    let chosen = choose::keys(&all, &args.keys, args.model.as_deref()).unwrap_or_default();
+    comparison
+        .unpaired
+        .extend(chosen.iter().filter(|key| !known.contains(key)).map(|key| missing(key, false, "not in the results from before")));
+    unsaved.extend(record.unsaved().map(str::to_owned));
+    finish(args, comparison, (Some(&before_path), record.path()), &unsaved)
+}
+
+/// A benchmark that one side does not have, so that it was not measured.
+fn missing(key: &Key, in_before: bool, why: &str) -> BenchUnpaired {
+    BenchUnpaired { key: key.to_string(), in_before, in_after: !in_before, why: Some(format!("{why}, so it was not measured")) }
 }
 
 /// Two suites, both measured now.
 fn of_suites(args: &BenchCompareArgs) -> Result<(), Failure> {
     let Some(suite_before) = suite_before(&args.comparing, &args.suite.more)? else {
-        return Err(Failure::Usage("BEFORE is missing: name results, or a suite with --suite-before".to_owned()));
+        return Err(Failure::Usage("what is compared? Name results (BEFORE), or the suite of the first build with --suite-before and that of the second with --suite-after".to_owned()));
     };
     let suite_after = suite(&args.suite)?;
     let (list_before, list_after) = (suite_before.list()?, suite_after.list()?);
-    let chosen = choose::benchmarks(&list_after, &args.keys, args.model.as_deref())?;
-    let keys: Vec<Key> = chosen.iter().map(|benchmark| benchmark.key.clone()).collect();
-    let in_before: Vec<Key> =
-        keys.iter().filter(|key| list_before.benchmarks.iter().any(|benchmark| benchmark.key == **key)).cloned().collect();
-    if in_before.is_empty() {
+    let has = |list: &List| list.benchmarks.iter().map(|benchmark| benchmark.key.clone()).collect::<BTreeSet<_>>();
+    let (has_before, has_after) = (has(&list_before), has(&list_after));
+    // Chosen from what either has, in the order of the second: what one lacks is said.
+    let of_before = list_before.benchmarks.iter().map(|benchmark| &benchmark.key).filter(|key| !has_after.contains(key));
+    let all: Vec<Key> = list_after.benchmarks.iter().map(|benchmark| &benchmark.key).chain(of_before).cloned().collect();
+    let keys = choose::keys(&all, &args.keys, args.model.as_deref())?;
+    let in_both: Vec<Key> = keys.iter().filter(|key| has_before.contains(key) && has_after.contains(key)).cloned().collect();
+    if in_both.is_empty() {
         return Err(Failure::Usage(format!("the two suites have none of the {} chosen benchmarks in common", keys.len())));
     }
-    let bar = Bar::new(2 * in_before.len(), args.out.quiet);
+    let bar = Bar::new(2 * in_both.len(), args.out.quiet);
     let words = args.measure.words();
-    let mut before = measured(args, &suite_before, &list_before.suite, &in_before, &bar, Some("before"))?;
+    let mut before = measured(args, &suite_before, &list_before.suite, &in_both, &bar, Some("before"))?;
     // Whatever state the sources are in, it is that of the second build at best.
     before.results.git = None;
-    before.complete()?;
-    let mut after = measured(args, &suite_after, &list_after.suite, &in_before, &bar, Some("after"))?;
+    completed(&mut before, &bar);
+    let mut after = measured(args, &suite_after, &list_after.suite, &in_both, &bar, Some("after"))?;
     same_device(&before.results, &after.results, args.comparing.other_device)?;
-    let again = Again { args: &words, ..again(args, Some(&suite_before), &suite_after, &bar) };
-    let mut comparison = again.settle(&before.results, &mut after, &rules(&args.comparing))?;
+    let again = again(args, &words, Some(&suite_before), &suite_after, &bar);
+    let (mut comparison, mut unsaved) = again.settle(&before.results, &mut after, &rules(&args.comparing));
     drop(bar);
-    for key in keys.iter().filter(|key| !in_before.contains(key)) {
-        let why = Some("the suite from before does not have it".to_owned());
-        comparison.unpaired.push(longpole_report::BenchUnpaired { key: key.to_string(), in_before: false, in_after: true, why });
-    }
-    let Record { results, path } = after;
-    finish(args, comparison, (before.path.as_deref(), path.as_deref()), &results)
+    let lost = keys.iter().filter(|key| !has_after.contains(key)).map(|key| missing(key, true, "the suite after does not have it"));
+    let new = keys.iter().filter(|key| !has_before.contains(key)).map(|key| missing(key, false, "the suite from before does not have it"));
+    comparison.unpaired.extend(lost.chain(new));
+    unsaved.extend([&before, &after].into_iter().filter_map(|record| record.unsaved().map(str::to_owned)));
+    finish(args, comparison, (before.path(), after.path()), &unsaved)
 }
 
 /// One process of a suite with these benchmarks.
@@ -157,14 +176,14 @@ fn measured(
     info: &longpole_bench::protocol::SuiteInfo,
     keys: &[Key],
     bar: &Bar,
-    side: Option<&str>,
+    side: Option<&'static str>,
 ) -> Result<Record, Failure> {
     let when = When::now();
-    let path: Option<PathBuf> = (!args.no_save).then(|| place(args.results.as_deref(), when, info, side));
-    let mut record = Record::new(info, when, path);
+    let place = if args.no_save { Place::Nowhere } else { Place::Folder(folder(args.results.as_deref()), side) };
+    let mut record = Record::new(info, when, place)?;
     let stage = side.map(|side| format!("{side}: ")).unwrap_or_default();
     let words = args.measure.words();
     Measuring { suite, args: &words, bar, stage: &stage }.all(&mut record, keys, 0)?;
-    record.complete()?;
+    completed(&mut record, bar);
     Ok(record)
 }

@@ -7,12 +7,12 @@ use longpole_bench::results::Results;
 use longpole_report::{Block, views, wire};
 
 use super::print;
-use super::work::{Again, gate, measured_peaks, place, rules, suite, suite_before};
+use super::work::{Again, PeaksFile, completed, conclude, folder, gate, rules, suite, suite_before};
 use crate::args::{BenchRunArgs, Format, SaveFlags};
 use crate::bench::bar::Bar;
 use crate::bench::judge::same_device;
 use crate::bench::measure::Measuring;
-use crate::bench::record::Record;
+use crate::bench::record::{Place, Record};
 use crate::bench::when::When;
 use crate::bench::{choose, show, store};
 use crate::exit::Failure;
@@ -23,6 +23,7 @@ pub(super) fn run(args: &BenchRunArgs) -> Result<(), Failure> {
     }
     // Before anything is measured, so that a mistyped path does not cost the measuring.
     let before = args.compare.as_deref().map(store::read).transpose()?;
+    let peaks = PeaksFile::read(args.peaks.as_deref())?;
     let suite = suite(&args.suite)?;
     let suite_before = suite_before(&args.comparing, &args.suite.more)?;
     let list = suite.list()?;
@@ -30,51 +31,54 @@ pub(super) fn run(args: &BenchRunArgs) -> Result<(), Failure> {
     let chosen = choose::benchmarks(&list, &selectors, args.model.as_deref())?;
     let keys: Vec<_> = chosen.iter().map(|benchmark| benchmark.key.clone()).collect();
     let when = When::now();
-    let SaveFlags { output, results: folder, no_save } = &args.save;
-    let path = match output {
-        _ if *no_save => None,
-        Some(path) => Some(path.clone()),
-        None => Some(place(folder.as_deref(), when, &list.suite, None)),
+    let SaveFlags { output, results, no_save } = &args.save;
+    let parent = folder(results.as_deref());
+    let place = match output {
+        _ if *no_save => Place::Nowhere,
+        Some(path) => Place::File(path.clone()),
+        None => Place::Folder(parent.clone(), None),
     };
-    let mut record = Record::new(&list.suite, when, path);
+    let mut record = Record::new(&list.suite, when, place)?;
     let bar = Bar::new(keys.len(), args.out.quiet);
     let words = args.measure.words();
     Measuring { suite: &suite, args: &words, bar: &bar, stage: "" }.all(&mut record, &keys, 0)?;
-    record.complete()?;
-    let saved = |record: &Record| record.path.as_ref().map(|path| path.display().to_string());
+    completed(&mut record, &bar);
+    let saved = |record: &Record| record.path().map(|path| path.display().to_string());
+    let unsaved = |record: &Record| record.unsaved().map(str::to_owned).into_iter().collect::<Vec<_>>();
     let limit = args.out.rows();
     let Some((before, before_path)) = before else {
         drop(bar);
-        let peaks = measured_peaks(args.peaks.as_deref(), &record.results)?;
+        let peaks = peaks.of(&record.results);
         let report = show::report(&record.results, saved(&record).as_deref(), peaks.as_ref());
         print(&args.out, || views::bench(&report, limit), || views::bench_table(&report, limit), &wire::bench(&report, limit))?;
-        return all_well(&record.results);
+        return conclude(all_well(&record.results), &unsaved(&record));
     };
     same_device(&before, &record.results, args.comparing.other_device)?;
-    let parent = folder.as_deref().unwrap_or(std::path::Path::new(store::FOLDER));
     let again = Again {
         before: suite_before.as_ref(),
         after: &suite,
         args: &words,
         rounds: args.comparing.rounds as usize,
         bar: &bar,
-        folder: (!no_save && output.is_none()).then_some(parent),
+        folder: (!no_save && output.is_none()).then_some(parent.as_path()),
         when,
     };
     let rules = rules(&args.comparing);
     // What was not measured now is not missing from the suite: only the chosen benchmarks are compared.
     let before = only(before, &keys);
-    let mut comparison = again.settle(&before, &mut record, &rules)?;
+    let (mut comparison, mut lost) = again.settle(&before, &mut record, &rules);
     drop(bar);
     comparison.before.path = Some(before_path.display().to_string());
     comparison.after.path = saved(&record);
-    let peaks = measured_peaks(args.peaks.as_deref(), &record.results)?;
+    let peaks = peaks.of(&record.results);
     let report = show::report(&record.results, saved(&record).as_deref(), peaks.as_ref());
     let blocks = || -> Vec<Block> { views::bench(&report, limit).into_iter().chain(views::bench_compare(&comparison, limit)).collect() };
     print(&args.out, blocks, || views::bench_compare_table(&comparison, limit), &wire::bench_compare(&comparison, limit))?;
-    gate(&args.comparing, &comparison, &record.results)?;
+    lost.extend(unsaved(&record));
     // Documents and tables of a comparison leave failures to --gate and to who reads them.
-    if args.out.format.format() == Format::Text { all_well(&record.results) } else { Ok(()) }
+    let is_for_people = args.out.format.format() == Format::Text;
+    let found = gate(&args.comparing, &comparison).and_then(|()| if is_for_people { all_well(&record.results) } else { Ok(()) });
+    conclude(found, &lost)
 }
 
 /// The same with these benchmarks alone.
@@ -89,7 +93,9 @@ pub(super) fn only(mut results: Results, keys: &[Key]) -> Results {
 fn all_well(results: &Results) -> Result<(), Failure> {
     let wrong = results.results.iter().filter(|result| result.correct == Some(false)).count();
     let failed = results.failed.len();
-    let all = results.results.len() + failed;
+    // What was measured may have failed when it was measured again.
+    let keys = results.results.iter().map(|result| &result.key).chain(results.failed.iter().map(|failed| &failed.key));
+    let all = keys.collect::<BTreeSet<_>>().len();
     match (failed, wrong) {
         (0, 0) => Ok(()),
         (failed, 0) => Err(Failure::Check(format!("{failed} of {all} benchmarks failed"))),

@@ -8,6 +8,7 @@ use super::kernels::{self, Wanted};
 use super::open::Session;
 use super::{HOTTEST, IN_FULL, compare, table};
 use crate::args::NcuArgs;
+use crate::commands::report::title_of;
 use crate::exit::Failure;
 
 /// Kernels of a page with source lines and instructions, those that took longest; of the others there is a row.
@@ -39,7 +40,7 @@ pub(crate) fn page(args: &NcuArgs, mut write: impl FnMut(NcuPage<'_>) -> Result<
             let document = |limits: &HtmlLimits, cuts: &mut HtmlCuts| {
                 Ok(("ncu_compare", html_document("ncu_compare", &wire::ncu_compare(page), limits, cuts)?))
             };
-            let title = format!("{} compared with {}", page.after.source.path, page.before.source.path);
+            let title = title_of(&page.after.source.path, Some(&page.before.source.path));
             let pairs = page.comparison.pairs.len();
             write(NcuPage {
                 kind: HtmlKind::NcuCompare,
@@ -76,7 +77,7 @@ pub(crate) fn page(args: &NcuArgs, mut write: impl FnMut(NcuPage<'_>) -> Result<
     let page = KernelPage { hot: Some(HOTTEST), full: false, left_out: session.results() - head.len() };
     write(NcuPage {
         kind: HtmlKind::Ncu,
-        title: header.source.path.clone(),
+        title: title_of(&header.source.path, None),
         text: kernels_text(&header.as_header(), head, &page, &options),
         in_full: (kernels.len(), chosen.len()),
         document: &document,

@@ -3,10 +3,6 @@
 //! To add one, a line in `KNOWN`. What to do about it is the doctor's advice for this machine where a check of it is about the same.
 
 use longpole_doctor::{Fix, Host, examine, open_counters};
-use longpole_report::{printable, redact};
-
-use crate::exit::complain;
-
 /// Where the advice comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Advice {
@@ -112,17 +108,16 @@ fn fix(advice: Advice) -> Fix {
     }
 }
 
-/// Says on standard error what helps.
-pub(super) fn advise(known: Known) {
-    let fix = fix(known.advice);
-    let say = |text: &str| complain(&printable(&redact(text)));
-    say(&format!("→ {}", fix.text));
-    for command in &fix.commands {
-        say(&format!("    {command}"));
-    }
-    if let Some(verify) = &fix.verify {
-        say(&format!("  then  {}  says: {}", verify.command, verify.expect));
-    }
+/// What helps, in lines.
+pub(super) fn advice(known: Known) -> Vec<String> {
+    lines(&fix(known.advice))
+}
+
+/// A fix in lines.
+pub(super) fn lines(fix: &Fix) -> Vec<String> {
+    let commands = fix.commands.iter().map(|command| format!("    {command}"));
+    let verify = fix.verify.iter().map(|verify| format!("  then  {}  says: {}", verify.command, verify.expect));
+    std::iter::once(format!("→ {}", fix.text)).chain(commands).chain(verify).collect()
 }
 
 #[cfg(test)]

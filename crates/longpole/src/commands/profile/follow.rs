@@ -10,7 +10,6 @@ use longpole_bench::protocol::{Event, Events, Line, ReadError};
 use super::failures;
 use crate::bench::bar::Bar;
 use crate::bench::child::{Next, Running, Said};
-use crate::bench::interrupt;
 use crate::exit::Failure;
 
 /// Lines kept that may say why it failed.
@@ -35,6 +34,8 @@ pub(super) struct Followed {
     pub(super) last_words: Vec<String>,
     /// Whether it said nothing for too long.
     pub(super) silent: bool,
+    /// The signal by which the user wants an end.
+    pub(super) interrupted: Option<i32>,
 }
 
 /// Passes that a line of ncu reports of a kernel: `==PROF== Profiling "k" - 0: 0%....50%....100% - 8 passes`.
@@ -81,13 +82,14 @@ pub(super) fn follow(ncu: &str, words: &[OsString], patience: Duration, bar: &Ba
             }
             Next::Interrupted(signal) => {
                 running.leave();
-                interrupt::end(signal);
+                followed.interrupted = Some(signal);
+                break;
             }
         }
     }
     followed.profiling = began.elapsed().saturating_sub(followed.start_up.unwrap_or_default());
     followed.last_words = running.last_words();
-    if !followed.silent {
+    if !followed.silent && followed.interrupted.is_none() {
         followed.status = running.status();
     }
     Ok(followed)

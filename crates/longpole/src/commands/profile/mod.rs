@@ -6,6 +6,7 @@ mod line;
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 use longpole_bench::key::Key;
@@ -17,7 +18,7 @@ use crate::bench::bar::Bar;
 use crate::bench::child::how;
 use crate::bench::suite::{Suite, last_words};
 use crate::bench::when::When;
-use crate::bench::{choose, git, store};
+use crate::bench::{choose, git, interrupt, store};
 use crate::exit::{Failure, complain};
 use crate::sink::Sink;
 use follow::{Followed, follow};
@@ -46,11 +47,12 @@ pub(super) fn run(args: &ProfileArgs) -> Result<(), Failure> {
     let keys: Vec<Key> = chosen.iter().map(|benchmark| benchmark.key.clone()).collect();
     let ncu = find_ncu(args.ncu.as_deref())?;
     let depth = Depth::of(args);
-    let report = place(args, &keys);
-    let words = line::words(args, &suite, &keys, depth, &report);
     let is_whole = keys.iter().any(Key::is_whole_model);
     let expected = if is_whole { Some(estimate(args, &suite, &keys, &ncu, depth)?) } else { None };
     if args.estimate {
+        // The first of the names, which nothing needs to hold.
+        let (folder, name) = place(args, &keys);
+        let words = line::words(args, &suite, &keys, depth, &folder.join(format!("{name}.{ENDING}")));
         if !is_whole {
             say(args, &format!("{} x about {} passes", plural(keys.len() as u64, "kernel"), depth.passes()));
         }
@@ -58,12 +60,17 @@ pub(super) fn run(args: &ProfileArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let sink = Sink::named(args.output.as_ref())?;
-    std::fs::create_dir_all(report.parent().unwrap_or(Path::new(".")))?;
+    let report = Report::new(args, &keys)?;
+    let words = line::words(args, &suite, &keys, depth, &report.0);
     let bar = Bar::new(expected.unwrap_or(keys.len() as u64) as usize, args.quiet);
     let followed = follow(&ncu, &words, suite.patience, &bar, expected)?;
     drop(bar);
-    let report = there(&report);
-    judge(args, &suite, &ncu, &followed, report.as_deref(), sink)
+    let there = report.there();
+    if let Some(signal) = followed.interrupted {
+        drop(report);
+        interrupt::end(signal);
+    }
+    judge(args, &suite, &ncu, &followed, there.as_deref(), sink)
 }
 
 fn say(args: &ProfileArgs, text: &str) {
@@ -89,31 +96,56 @@ fn find_ncu(named: Option<&OsStr>) -> Result<String, Failure> {
     }
     let diagnosis = longpole_doctor::examine(&host);
     let fix = longpole_doctor::install(&diagnosis.facts, longpole_doctor::Package::Ncu);
-    complain(&printable(&redact(&format!("→ {}", fix.text))));
-    for command in &fix.commands {
-        complain(&printable(&redact(&format!("    {command}"))));
-    }
-    Err(Failure::Input("Nsight Compute (ncu) is not installed here; --ncu names one that lies elsewhere".to_owned()))
+    let failure = Failure::Input("Nsight Compute (ncu) is not installed here; --ncu names one that lies elsewhere".to_owned());
+    Err(Failure::Advised(Box::new(failure), failures::lines(&fix)))
 }
 
-/// Where the report is kept: by date, revision and key.
-fn place(args: &ProfileArgs, keys: &[Key]) -> PathBuf {
+/// Where the report is kept: in which folder, by date and revision, and under which name, by key.
+fn place(args: &ProfileArgs, keys: &[Key]) -> (PathBuf, String) {
     let parent = args.results.as_deref().unwrap_or(Path::new(store::FOLDER));
     let folder = store::folder(parent, When::now(), git::state().as_ref());
     let first = keys.first().map(Key::file_name).unwrap_or_default();
     let name = if keys.len() > 1 { format!("{first}+and-{}-more", keys.len() - 1) } else { first };
-    store::free(&folder, &name, ENDING)
+    (folder, name)
 }
 
-/// The report, however ncu understood its name.
-fn there(report: &Path) -> Option<PathBuf> {
-    if report.is_file() {
-        return Some(report.to_path_buf());
+/// A name for the report that no other run takes. It is given back where nothing was written there.
+struct Report(PathBuf);
+
+impl Report {
+    fn new(args: &ProfileArgs, keys: &[Key]) -> Result<Self, Failure> {
+        let (folder, name) = place(args, keys);
+        let path = store::reserve(&folder, &name, ENDING);
+        path.map(Self).map_err(|error| Failure::Usage(format!("no report can be kept in `{}`: {error}", folder.display())))
     }
-    let mut twice = report.as_os_str().to_os_string();
-    twice.push(format!(".{ENDING}"));
-    let twice = PathBuf::from(twice);
-    (twice.is_file() && std::fs::rename(&twice, report).is_ok()).then(|| report.to_path_buf())
+
+    /// The report, however ncu understood its name.
+    fn there(&self) -> Option<PathBuf> {
+        let is_there = |path: &Path| path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0);
+        if is_there(&self.0) {
+            return Some(self.0.clone());
+        }
+        let mut twice = self.0.as_os_str().to_os_string();
+        twice.push(format!(".{ENDING}"));
+        let twice = PathBuf::from(twice);
+        (is_there(&twice) && std::fs::rename(&twice, &self.0).is_ok()).then(|| self.0.clone())
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        store::release(&self.0);
+    }
+}
+
+/// The status to end with after a program: its own, or 128 and the signal, as shells have it.
+fn status_of(ended: Option<ExitStatus>) -> Option<i32> {
+    let ended = ended?;
+    #[cfg(unix)]
+    let signal = std::os::unix::process::ExitStatusExt::signal(&ended).map(|signal| 128 + signal);
+    #[cfg(not(unix))]
+    let signal = None;
+    ended.code().or(signal)
 }
 
 /// Counts the kernels of a whole step in one cheap run, and says how long the real one will take.
@@ -125,6 +157,10 @@ fn estimate(args: &ProfileArgs, suite: &Suite, keys: &[Key], ncu: &str, depth: D
     bar.say("counting the kernels of a step");
     let followed = follow(ncu, &words, suite.patience, &bar, None)?;
     drop(bar);
+    if let Some(signal) = followed.interrupted {
+        drop(folder);
+        interrupt::end(signal);
+    }
     if followed.kernels == 0 || !followed.status.is_some_and(|status| status.success()) {
         return Err(failed(suite, ncu, &followed).unwrap_or_else(|| Failure::Input("no kernel of the step was seen".to_owned())));
     }
@@ -148,21 +184,22 @@ fn duration(seconds: f64) -> String {
     if seconds < 90.0 { format!("{:.0} s", seconds.max(1.0)) } else { format!("{:.0} min", (seconds / 60.0).ceil()) }
 }
 
-/// Why it failed, with what helps said before; `None` if nothing says so.
+/// Why it failed, with what helps; `None` if nothing says so.
 fn failed(suite: &Suite, ncu: &str, followed: &Followed) -> Option<Failure> {
     if followed.silent {
         let seconds = suite.patience.as_secs();
         return Some(Failure::Input(format!("the suite said nothing under ncu for {seconds} s and was ended (--timeout gives it longer)")));
     }
-    let status = followed.status.and_then(|status| status.code());
+    let status = status_of(followed.status);
     let known = failures::find(&followed.signs);
     if let Some(known) = known {
-        failures::advise(known);
         let message = format!("ncu could not profile: {}", known.means);
-        // A failure that ncu itself does not count as one.
-        return Some(
-            status.filter(|&status| status != 0).map_or(Failure::Input(message.clone()), |status| Failure::Program(status, Some(message))),
-        );
+        let failure = match status {
+            Some(status) if status != 0 => Failure::Program(status, Some(message)),
+            // A failure that ncu itself does not count as one.
+            _ => Failure::Input(message),
+        };
+        return Some(Failure::Advised(Box::new(failure), failures::advice(known)));
     }
     if followed.status.is_some_and(|status| status.success()) {
         return None;

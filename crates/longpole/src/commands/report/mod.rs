@@ -100,6 +100,16 @@ fn named_after(input: &OsStr) -> OsString {
     stem
 }
 
+/// The title of a page about files: their names, with their folders where names alone are equal.
+pub(super) fn title_of(path: &str, before: Option<&str>) -> String {
+    let name = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or(path).to_owned();
+    title(&match before {
+        None => name(path),
+        Some(before) if name(before) == name(path) => format!("{path} compared with {before}"),
+        Some(before) => format!("{} compared with {}", name(path), name(before)),
+    })
+}
+
 /// A title that fits on a page.
 fn title(text: &str) -> String {
     match text.char_indices().nth(MOST_TITLE) {

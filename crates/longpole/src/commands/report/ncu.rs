@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::Parser as _;
 use longpole_report::{HtmlCuts, HtmlPage, count};
 
-use super::{MADE_BY, Out, first_page, size, title};
+use super::{MADE_BY, Out, first_page, size};
 use crate::args::{Cli, Command};
 use crate::commands::ncu;
 use crate::exit::Failure;
@@ -41,7 +41,6 @@ pub(super) fn run(out: &Out<'_>) -> Result<(), Failure> {
     let cli = Cli::try_parse_from(line).map_err(|error| Failure::Usage(error.to_string()))?;
     let Command::Ncu(args) = &cli.command else { return Err(Failure::Usage("no report".to_owned())) };
     ncu::page(args, |page| {
-        let title = title(&page.title);
         let text = first_page(page.text.clone());
         let (html, cuts) = size::fitting(|room| {
             let mut cuts = HtmlCuts::default();
@@ -49,7 +48,7 @@ pub(super) fn run(out: &Out<'_>) -> Result<(), Failure> {
             let document = (page.document)(&room.limits, &mut cuts).map_err(std::io::Error::from)?;
             let of_room = HtmlPage {
                 kind: page.kind,
-                title: &title,
+                title: &page.title,
                 made_by: MADE_BY,
                 documents: vec![document],
                 before: None,

@@ -3,7 +3,7 @@
 use longpole_analysis::{SumsSide, diff_sums, sums_triage};
 use longpole_report::{HtmlCuts, HtmlKind, HtmlPage, Page, TextOptions, html_document, sums_text, wire};
 
-use super::{MADE_BY, Out, WIDTH, first_page, size, title};
+use super::{MADE_BY, Out, WIDTH, first_page, size, title_of};
 use crate::commands::sums::same_kind;
 use crate::exit::Failure;
 use crate::session::Session;
@@ -37,9 +37,8 @@ pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failur
     let page = Page { limit: Some(HEAD), ..Page::default() };
     let text = first_page(sums_text(&header, &result, trace, &page, full_names, &options));
     let path = session.source_path();
-    let title = title(
-        &before.as_ref().map_or_else(|| path.to_owned(), |(before, ..)| format!("{path} compared with {}", before.header().source.path)),
-    );
+    let of_before = before.as_ref().map(|(before, ..)| before.header().source.path.clone());
+    let title = title_of(path, of_before.as_deref());
     let (html, cuts) = size::fitting(|room| {
         let (limits, mut cuts) = (&room.limits, HtmlCuts::default());
         let mut documents = vec![(

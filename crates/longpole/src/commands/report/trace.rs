@@ -13,7 +13,7 @@ use longpole_report::{
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{MADE_BY, Out, WIDTH, first_page, size, title};
+use super::{MADE_BY, Out, WIDTH, first_page, size, title_of};
 use crate::commands::{diff as compare, sort_ops, steps};
 use crate::exit::Failure;
 use crate::peaks;
@@ -68,9 +68,8 @@ pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failur
     let page = Page { limit: Some(HEAD), ..Page::default() };
     let text = first_page(triage_text(&header, &results.triage, trace, &page, &options));
     let path = session.source_path();
-    let title = title(
-        &compared.as_ref().map_or_else(|| path.to_owned(), |(before, ..)| format!("{path} compared with {}", before.header().source.path)),
-    );
+    let of_before = compared.as_ref().map(|(before, ..)| before.header().source.path.clone());
+    let title = title_of(path, of_before.as_deref());
     let layout = StepLayout { order: StepOrder::default(), limit: None, by_kernel: false, full_names: args.common.full_names };
     let (mut total, mut kept) = (0, 0);
     let (html, cuts) = size::fitting(|room| {
