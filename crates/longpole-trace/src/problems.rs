@@ -114,7 +114,7 @@ problem_codes! {
         "synchronise before stopping the profiler; check that CUPTI did not drop records";
     /// Launch calls that a graph capture took in instead of running them.
     CapturedLaunch, "captured_launch", Notice, "launches were captured into a device graph, not run: they have no device event",
-        "record replays of the graph to see what it costs";
+        "what the graph costs is seen in its replays: record some";
     /// Correlation numbers that several processes share.
     SharedCorrelation, "shared_correlation", Notice,
         "device events have a correlation number that calls of several processes share: only the order of time told whose they are",
@@ -179,7 +179,7 @@ problem_codes! {
     ClockDrift, "clock_drift", Notice, "the clock of the recording and the wall clock ran apart while it was made",
         "durations are not affected; compare times of day with other logs with care";
     /// What recording itself cost.
-    RecorderCost, "recorder_cost", Info, "recording took host time of the program", "host times include it; --api launch and --range make it less";
+    RecorderCost, "recorder_cost", Info, "recording took host time of the program", "host times include it; --range makes it less, and --api all more";
     /// A tree of sums that is not valid JSON from some place on.
     DamagedTree, "damaged_tree", DataLoss, "the profile is not valid JSON from some place on; everything before it was read",
         "write the profile again, or copy it again; until then totals are lower bounds";

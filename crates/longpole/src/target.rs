@@ -162,8 +162,8 @@ fn flushed<T>(out: &mut (dyn Write + Send), write: impl FnOnce(&mut (dyn Write +
     Ok(written)
 }
 
-/// A folder that is made, or filled: its path, if it may be.
-pub(crate) fn find_folder(output: &OsStr, input: &OsStr) -> Result<PathBuf, Failure> {
+/// A folder that is made, or filled with files of these names: its path, if it may be.
+pub(crate) fn find_folder(output: &OsStr, input: &OsStr, names: &[String]) -> Result<PathBuf, Failure> {
     let path = PathBuf::from(output);
     let shown = path.display();
     if output.is_empty() || output == "-" {
@@ -183,7 +183,19 @@ pub(crate) fn find_folder(output: &OsStr, input: &OsStr) -> Result<PathBuf, Fail
     if input != "-" && Path::new(input).canonicalize().is_ok_and(|input| input == real) {
         return Err(Failure::Usage(format!("`{shown}` is the input; choose another folder")));
     }
+    let is_input = |name: &&String| real.join(name).canonicalize().is_ok_and(|file| is_one_of(&file, input));
+    if let Some(name) = names.iter().find(is_input) {
+        return Err(Failure::Usage(format!(
+            "`{}` is the input and would be written over; choose another folder",
+            path.join(name).display()
+        )));
+    }
     Ok(real)
+}
+
+/// Whether a file is an input.
+fn is_one_of(file: &Path, input: &OsStr) -> bool {
+    if input == "-" { is_standard_input(file) } else { Path::new(input).canonicalize().is_ok_and(|input| input == file) }
 }
 
 /// Whether a file is what standard input comes from (`- < FILE`).

@@ -121,7 +121,7 @@ impl Links {
         for call in self.launched_calls() {
             kinds[calls.name[call].index()] = Some(CallKind::Launch);
         }
-        let (mut captures, mut without_activity) = (Captures::default(), Vec::new());
+        let (mut captures, mut without_activity) = (Captures::new(&trace.captures), Vec::new());
         // XLA gives a launch the name of what it launches. Where none of that is in the trace, the call with a number is all that is left of it.
         let has_launches_by_number = trace.recorder == Recorder::Xla && trace.activities.is_empty();
         for (call, &name) in calls.name.iter().enumerate() {
@@ -142,7 +142,7 @@ impl Links {
         }
         captures.sort();
         for &call in &without_activity {
-            if captures.include(calls.thread[call], calls.start[call]) {
+            if captures.include(calls.thread[call], calls.start[call], calls.start[call] + calls.dur[call].max(Ns::ZERO)) {
                 self.captured[call / 64] |= 1 << (call % 64);
                 self.counts.captured_launches += 1;
             }

@@ -62,7 +62,8 @@ pub(super) const GRAPH_CAPTURE: SmellKind = SmellKind {
     stage: Stage::Recording,
     lead_in: "",
     meaning: "A device graph is being captured: its launches are recorded into the graph and run nothing.",
-    detection: "At least {LAUNCHES_TO_JUDGE} launch calls, {CAPTURE_SHARE} of them without device work, and a call that captures or instantiates a graph.",
+    detection: "At least {LAUNCHES_TO_JUDGE} launch calls, {CAPTURE_SHARE} of them without device work, a call that captures or instantiates a graph, and no \
+                replay of a graph with device work.",
     ceiling: NO_CEILING,
     fix: "Profile steps that replay the graph.",
     find: graph_capture,
@@ -193,7 +194,10 @@ fn nothing_in_scope(facts: &Facts<'_, '_>) -> Option<Found> {
 fn graph_capture(facts: &Facts<'_, '_>) -> Option<Found> {
     let evidence = facts.evidence;
     let (all, unanswered) = (evidence.launch_calls, evidence.unanswered);
-    let holds = all >= LAUNCHES_TO_JUDGE.count() && unanswered as f64 >= all as f64 * CAPTURE_SHARE.value && evidence.captured;
+    // Where replays are in it, they show what the graph costs.
+    let is_replayed = evidence.replays.launches > 0;
+    let holds =
+        all >= LAUNCHES_TO_JUDGE.count() && unanswered as f64 >= all as f64 * CAPTURE_SHARE.value && evidence.captured && !is_replayed;
     holds.then(|| {
         Found::new(
             "graph capture",

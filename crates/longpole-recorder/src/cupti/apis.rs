@@ -43,6 +43,8 @@ const WANTED: &[&str] = &[
     // Graphs are made.
     "cudaStreamBeginCapture",
     "cudaStreamEndCapture",
+    "cuStreamBeginCapture",
+    "cuStreamEndCapture",
     "cudaGraphInstantiate",
     "cudaGraphInstantiateWithFlags",
     "cudaGraphExecUpdate",

@@ -16,9 +16,12 @@ pub struct HtmlLimits {
     pub rows: usize,
     /// Characters of a text.
     pub chars: usize,
-    /// Bytes of a document; when they are used up, lists end.
+    /// Bytes of a document; when they are used up, lists end, but for their first 32 elements.
     pub bytes: usize,
 }
+
+/// Elements of a list that the size of a document does not cut.
+const SHORT_LIST: u64 = 32;
 
 /// Lists that were shortened: how many elements are kept, of how many. Lists of one name, in the rows of another list, are added up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -213,9 +216,11 @@ impl Formatter for Cutting<'_> {
 
     fn begin_array_value<W: ?Sized + io::Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
         let (rows, is_full, depth) = (self.limits.rows as u64, self.written >= self.limits.bytes, self.open.len());
+        // Short lists, of suspects say, are what a page is for: long ones before them do not take their room.
+        let rows_when_full = rows.min(SHORT_LIST);
         if let Some(Open::Array(all, kept)) = self.open.last_mut() {
             *all += 1;
-            if self.skipping.is_none() && (*kept >= rows || is_full) {
+            if self.skipping.is_none() && (*kept >= rows || (is_full && *kept >= rows_when_full)) {
                 self.skipping = Some(depth);
             } else {
                 *kept += 1;
@@ -290,9 +295,10 @@ mod tests {
     #[test]
     fn a_large_document_ends_early_and_is_whole_json() {
         let row = json!({ "parents": vec!["some name"; 100], "name": "row" });
-        let (short, cuts) = cut(&json!({ "rows": vec![row; 1000], "last": 7 }), 1 << 20, 100, 5_000);
-        assert_eq!(short["last"], 7);
-        assert!(short["rows"].as_array().unwrap().len() < 20 && short.to_string().len() < 10_000);
-        assert!(cuts.iter().any(|(list, kept, of)| list == "x.rows" && *kept < 20 && *of == 1000), "{cuts:?}");
+        let (short, cuts) = cut(&json!({ "rows": vec![row; 1000], "suspects": [1, 2, 3] }), 1 << 20, 100, 5_000);
+        // What is short is whole, though a long list before it has used up the room.
+        assert_eq!(short["suspects"], json!([1, 2, 3]));
+        assert!(short["rows"].as_array().unwrap().len() <= 32 && short.to_string().len() < 20_000);
+        assert!(cuts.iter().any(|(list, kept, of)| list == "x.rows" && *kept <= 32 && *of == 1000), "{cuts:?}");
     }
 }

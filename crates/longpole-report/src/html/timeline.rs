@@ -22,7 +22,7 @@ pub(super) struct Parts {
 }
 
 /// Names longer than this are cut in any case.
-const LONGEST_NAME: usize = 1_000;
+const LONGEST_NAME: usize = 4_000;
 /// Names of threads and devices above lanes.
 const LONGEST_TITLE: usize = 200;
 /// However many names there are, each keeps so many bytes.
@@ -50,18 +50,20 @@ pub(super) fn parts(of: &HtmlOverview<'_>, limits: &HtmlLimits, names_bytes: usi
         })
         .collect();
     let Maker { names, details, .. } = maker;
-    let shorten = |texts: &mut Vec<String>| {
+    let shorten = |texts: &mut Vec<String>, list: &'static str, cuts: &mut HtmlCuts| {
         let most = (names_bytes / texts.len().max(1)).clamp(SHORTEST_NAME, LONGEST_NAME);
+        let whole = texts.iter().filter(|text| text.len() <= most).count();
+        cuts.add(list, whole as u64, texts.len() as u64);
         for text in texts {
             cut(text, most);
         }
     };
     let mut texts: Vec<String> = names.all.iter().map(|&(name, _)| text(of, name)).collect();
     let families = families(of, &names);
-    shorten(&mut texts);
+    shorten(&mut texts, "timeline.names", cuts);
     let mut icicle = icicle(of, overview);
     if let Some(icicle) = &mut icicle {
-        shorten(&mut icicle.name);
+        shorten(&mut icicle.name, "icicle.names", cuts);
     }
     let (kept, total) = (overview.events_kept(), overview.events_total);
     cuts.add("timeline.events", kept as u64, total);

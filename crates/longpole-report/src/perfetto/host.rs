@@ -31,7 +31,9 @@ impl Arrows {
         for activity in (0..index.trace().activities.len()).map(ActivityId::from_index) {
             if let Some(call) = index.links().call(activity).filter(|_| scope.includes_activity(index, activity)) {
                 let launched = &mut of_call[call.index()];
-                if launched.count == 0 {
+                // Rows of a file need not be in order of time.
+                let start = |row: u32| (index.trace().activities.start[row as usize], row);
+                if launched.count == 0 || start(activity.0) < start(launched.first) {
                     launched.first = activity.0;
                 }
                 launched.count = launched.count.saturating_add(1);

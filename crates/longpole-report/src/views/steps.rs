@@ -412,7 +412,7 @@ fn strip(group: &StepGroup) -> Option<Strip> {
     let layers = &group.strip;
     let mut sorted: Vec<Ns> = layers.iter().map(|layer| layer.busy_ns).collect();
     sorted.sort_unstable();
-    let (least, most, median) = (*sorted.first()?, *sorted.last()?, sorted[sorted.len() / 2]);
+    let (least, most, median) = (*sorted.first()?, *sorted.last()?, sorted[(sorted.len() - 1) / 2]);
     // Differences below a tenth are not blown up to the full height.
     let reach = (most - median).max(median - least).get().max(median.get() / 10).max(1);
     let height = |busy: Ns| f64::midpoint((busy - median).get() as f64 / reach as f64, 1.0);
@@ -422,7 +422,7 @@ fn strip(group: &StepGroup) -> Option<Strip> {
     let of_kind = |kind: u32| {
         let mut of_kind: Vec<Ns> = layers.iter().filter(|layer| layer.kind == kind).map(|layer| layer.busy_ns).collect();
         of_kind.sort_unstable();
-        of_kind[of_kind.len() / 2]
+        of_kind[(of_kind.len() - 1) / 2]
     };
     let outliers: Vec<(usize, Ns, u32)> =
         (0..).zip(layers).filter(|(_, layer)| layer.outlier).map(|(at, l)| (at, l.busy_ns, l.kind)).collect();

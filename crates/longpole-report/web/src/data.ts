@@ -60,7 +60,7 @@ export interface Timeline {
   details: string[];
   /** In the order to be drawn from top to bottom; neighbours of equal `group` stand together. */
   lanes: Lane[];
-  /** Events in the trace and in the page; the page says so when they differ. */
+  /** Events of all lanes in the trace and in the page; the page says so when they differ. An operator folded into its parent of the same name is none. */
   events_total: number;
   events_kept: number;
 }

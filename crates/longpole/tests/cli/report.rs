@@ -341,6 +341,8 @@ fn what_cannot_be_is_refused_before_anything_is_read() {
     for (args, said) in [
         (&["report", copy, "-o", copy][..], "is the input"),
         (&["report", &trace("bad"), copy, "-o", copy], "is the input"),
+        (&["report", &trace("bad"), "--roles-from", copy, "-o", copy], "is the input"),
+        (&["report", &trace("bad"), "--peaks", copy, "-o", copy], "is the input"),
         (&["report", copy, "--json"], "report writes a page"),
         (&["report", copy, "--limit", "3"], "report writes a page"),
         (&["report", copy, "corpus/ncu/kern_basic.ncu-rep", "-o", "-"], "cannot be compared"),

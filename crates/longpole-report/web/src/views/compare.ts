@@ -159,7 +159,10 @@ function fate(suspect: Suspect): string {
 }
 
 function suspects(context: Context, document: Diff): Child {
-  if (document.suspects.length === 0) return none("Nothing is suspicious in either trace.");
+  if (document.suspects.length === 0) {
+    const cut = context.report.cuts.some(({ list }) => list === "diff.suspects");
+    return none(cut ? "The suspects were left out to keep the page small: longpole diff has them." : "Nothing is suspicious in either trace.");
+  }
   const columns: Column<Suspect>[] = [
     { key: "code", label: "suspect", kind: "text", value: (row) => words(row.code) },
     {

@@ -112,7 +112,11 @@ export function suspects(context: Context): HTMLElement | null {
     "suspects",
     "Suspects",
     triage.smells.length === 0
-      ? none("Nothing is suspicious here.")
+      ? none(
+          context.report.cuts.some((cut) => cut.list === "triage.smells")
+            ? "The suspects were left out to keep the page small: longpole triage has them."
+            : "Nothing is suspicious here.",
+        )
       : [
           h(
             "p",

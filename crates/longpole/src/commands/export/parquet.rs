@@ -15,7 +15,7 @@ use crate::target::{Target, find_folder};
 
 pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     let Some(output) = &args.output else { return Err(Failure::Usage("name the folder to write with -o".to_owned())) };
-    let folder = find_folder(output, &args.common.input)?;
+    let folder = find_folder(output, &args.common.input, &[])?;
     let session = open(args)?;
     let (index, scope, trace) = (&session.index, &session.scope, session.index.trace());
     let host = |thread: ThreadId, start: Ns| scope.includes_host(trace, thread, start);

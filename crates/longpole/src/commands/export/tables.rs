@@ -115,13 +115,14 @@ fn folder(args: &ExportArgs) -> Result<(), Failure> {
         let name = output.display();
         return Err(Failure::Usage(format!("`{name}` would be one file: choose its table with --table, or name a folder for all of them")));
     }
-    let folder = find_folder(output, &args.common.input)?;
+    let name = |which: Which| format!("{}.csv", which.name());
+    let folder = find_folder(output, &args.common.input, &Which::all().map(name).collect::<Vec<_>>())?;
     let session = open(args)?;
     let (mut files, mut rows, mut bytes) = (0, 0, 0);
     let mut fill = || {
         fs::create_dir_all(&folder)?;
         for which in Which::all() {
-            let target = Target::File(folder.join(format!("{}.csv", which.name())));
+            let target = Target::File(folder.join(name(which)));
             let ((of_table, size), _) = target.write("export", |out| {
                 let mut counted = Counted { out, bytes: 0 };
                 Ok((which.write(&session, &mut counted)?, counted.bytes))

@@ -37,7 +37,8 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     if output == "-" && io::stdout().is_terminal() {
         return Err(Failure::Usage("a page is not for a terminal: name a file with -o, or pipe it".to_owned()));
     }
-    let inputs: Vec<&OsStr> = std::iter::once(common.input.as_os_str()).chain(before).collect();
+    let read_too = [before, args.roles_from.as_deref(), args.peaks.as_deref()];
+    let inputs: Vec<&OsStr> = std::iter::once(common.input.as_os_str()).chain(read_too.into_iter().flatten()).collect();
     // Before minutes of reading.
     let out = Out { target: Target::find(&output, &inputs)?, name: output, args };
     match (is_report(&common.input), before.map(is_report)) {

@@ -140,6 +140,12 @@ fn what_cannot_be_is_refused_before_it_is_read() {
         assert_eq!(made.stdout, "", "{args:?}");
     }
     assert!(fs::read(file).unwrap() == before);
+    // One of the tables would have the input's name.
+    let calls = directory.path().join("calls.csv");
+    fs::write(&calls, &before).unwrap();
+    let made = run(&["export", calls.to_str().unwrap(), "--to", "csv", "-o", folder]);
+    assert!(made.code == Some(2) && made.stderr.contains("is the input and would be written over"), "{:?} {}", made.code, made.stderr);
+    assert!(fs::read(calls).unwrap() == before && !directory.path().join("ops.csv").exists());
 }
 
 #[test]
