@@ -128,7 +128,7 @@ impl View<'_, '_> {
     }
 
     /// The name that a key stands for.
-    pub(super) fn name(&self, lane: &Lane, key: u32) -> EventName {
+    pub(super) fn name(lane: &Lane, key: u32) -> EventName {
         match &lane.events {
             Events::Activities(_) | Events::Nodes(_) => EventName::Text(StrId(key)),
             Events::Stretches(_) => EventName::Cause(IdleCause::ALL[key as usize]),
@@ -136,7 +136,7 @@ impl View<'_, '_> {
         }
     }
 
-    pub(super) fn origin(&self, lane: &Lane, at: usize) -> EventOrigin {
+    pub(super) fn origin(lane: &Lane, at: usize) -> EventOrigin {
         match &lane.events {
             Events::Activities(rows) => EventOrigin::Activity(ActivityId(rows[at])),
             Events::Nodes(nodes) => EventOrigin::Node(NodeId(nodes[at])),

@@ -59,8 +59,8 @@ fn inside(view: &View<'_, '_>, lane: &Lane, windows: &IntervalSet) -> Vec<Overvi
 
 fn event(view: &View<'_, '_>, lane: &Lane, at: usize) -> OverviewEvent {
     let (start, end) = view.times(lane, at);
-    let name = view.name(lane, view.key(lane, at));
-    let (row, origin) = (u32::from(lane.row(at)), view.origin(lane, at));
+    let name = View::name(lane, view.key(lane, at));
+    let (row, origin) = (u32::from(lane.row(at)), View::origin(lane, at));
     OverviewEvent { start, dur: end - start, name, row, origin, launch: None, owner: owner(view, origin) }
 }
 

@@ -147,7 +147,9 @@ fn made(view: &View<'_, '_>, lane: &Lane, resolutions: &[Ns], most: usize, scrat
             busy += Ns(own);
             makers.iter_mut().filter(|maker| !maker.is_over).for_each(|maker| maker.add(start, end, own, key, row));
         }
-        makers.iter_mut().for_each(|maker| maker.close(row));
+        for maker in &mut makers {
+            maker.close(row);
+        }
     };
     if lane.rows <= 1 {
         add_row(0, &mut (0..lane.len()));
@@ -164,7 +166,7 @@ fn made(view: &View<'_, '_>, lane: &Lane, resolutions: &[Ns], most: usize, scrat
             row: u32::from(row),
             count: block.count,
             busy: Ns(block.busy),
-            name: view.name(lane, block.first_key),
+            name: View::name(lane, block.first_key),
         };
         Level { resolution: Ns(maker.resolution), blocks: maker.blocks.into_iter().map(block).collect() }
     });

@@ -37,7 +37,7 @@ fn look(trace: &Trace) -> Looked<'_> {
     look_at(trace, &ScopeSpec::default(), &OverviewOptions::default())
 }
 
-fn lane<'o>(overview: &'o Overview, kind: LaneKind, at: usize) -> &'o OverviewLane {
+fn lane(overview: &Overview, kind: LaneKind, at: usize) -> &OverviewLane {
     overview.lanes.iter().filter(|lane| lane.kind == kind).nth(at).unwrap()
 }
 

@@ -145,7 +145,7 @@ impl Chooser<'_, '_> {
                 Keep::Start => wanted.end = wanted.start + half,
                 Keep::End => wanted.start = wanted.end - half,
                 Keep::Middle => {
-                    wanted.start = wanted.start + Ns(half.get() / 2);
+                    wanted.start += Ns(half.get() / 2);
                     wanted.end = wanted.start + half;
                 }
             }
@@ -173,7 +173,7 @@ impl Chooser<'_, '_> {
         let mut extent: Option<Interval> = None;
         for lane in self.lanes.iter().filter(|lane| !lane.is_host()) {
             for at in self.positions(lane, window) {
-                let EventOrigin::Activity(activity) = self.view.origin(lane, at) else { break };
+                let EventOrigin::Activity(activity) = View::origin(lane, at) else { break };
                 let Some(call) = links.call(activity) else { continue };
                 let (start, end) = (calls.start[call.index()], end_of(calls.start[call.index()], calls.dur[call.index()]));
                 let known = extent.get_or_insert(Interval { start, end });

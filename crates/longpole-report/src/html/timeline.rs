@@ -52,13 +52,17 @@ pub(super) fn parts(of: &HtmlOverview<'_>, limits: &HtmlLimits, names_bytes: usi
     let Maker { names, details, .. } = maker;
     let shorten = |texts: &mut Vec<String>| {
         let most = (names_bytes / texts.len().max(1)).clamp(SHORTEST_NAME, LONGEST_NAME);
-        texts.iter_mut().for_each(|text| cut(text, most));
+        for text in texts {
+            cut(text, most);
+        }
     };
     let mut texts: Vec<String> = names.all.iter().map(|&(name, _)| text(of, name)).collect();
     let families = families(of, &names);
     shorten(&mut texts);
     let mut icicle = icicle(of, overview);
-    icicle.iter_mut().for_each(|icicle| shorten(&mut icicle.name));
+    if let Some(icicle) = &mut icicle {
+        shorten(&mut icicle.name);
+    }
     let (kept, total) = (overview.events_kept(), overview.events_total);
     cuts.add("timeline.events", kept as u64, total);
     let group_count = |is_it: fn(&LanePlace) -> bool| {

@@ -17,11 +17,15 @@ pub(super) struct Range<'a> {
     gpu_busy_ns: Option<i64>,
     gpu_idle_ns: Option<i64>,
     kernels: u64,
-    // In documents of recordings that saw graphs being made.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    replayed_ns: Option<Option<i64>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    replayed_kernels: Option<u64>,
+    // Known of recordings that saw graphs being made.
+    #[serde(flatten)]
+    replayed: Option<Replayed>,
+}
+
+#[derive(Serialize)]
+struct Replayed {
+    replayed_ns: Option<i64>,
+    replayed_kernels: u64,
 }
 
 #[derive(Serialize)]
@@ -40,8 +44,7 @@ pub(super) fn range(row: &RangeRow, has_replays: bool) -> Range<'_> {
         gpu_busy_ns: ns(row.gpu_busy_ns),
         gpu_idle_ns: ns(row.gpu_idle_ns),
         kernels: row.kernels,
-        replayed_ns: has_replays.then(|| ns(row.replayed_ns)),
-        replayed_kernels: has_replays.then_some(row.replayed_kernels),
+        replayed: has_replays.then(|| Replayed { replayed_ns: ns(row.replayed_ns), replayed_kernels: row.replayed_kernels }),
     }
 }
 

@@ -132,6 +132,8 @@ pub(crate) fn ranges() -> Vec<RangeRow> {
         gpu_busy_ns: gpu.map(|(_, busy)| Ns(busy)),
         gpu_idle_ns: gpu.map(|(span, busy)| Ns(span - busy)),
         kernels: gpu.map_or(0, |_| 1_465),
+        replayed_ns: None,
+        replayed_kernels: 0,
     };
     vec![
         row("prefill", &[], 1, 50_000_000, Some((49_000_000, 20_000_000))),

@@ -29,9 +29,9 @@ pub(crate) struct ReportArgs {
     #[arg(long, help_heading = "Steps")]
     pub(crate) ignore_ranges: bool,
     /// Take the names of roles from the steps of this trace, e.g. an eager run of the same model
-    #[arg(long, value_name = "FILE", help_heading = "Steps")]
+    #[arg(long, value_name = "TRACE", help_heading = "Steps")]
     pub(crate) roles_from: Option<OsString>,
     /// Peaks measured on the machine, as JSON (see `longpole roofline --help`); the table of devices gives the rest
-    #[arg(long, value_name = "FILE", help_heading = "Steps")]
+    #[arg(long, value_name = "JSON", help_heading = "Steps")]
     pub(crate) peaks: Option<OsString>,
 }

@@ -174,7 +174,9 @@ fn every_command_answers_from_every_export() {
             // Advice is given in the words of the program that recorded.
             let foreign = ["ProfilerActivity", "(record_shapes=True records", "(with_stack=True records", "(profile_memory=True records"];
             let all = format!("{}{}", answer.stdout, answer.stderr);
-            assert!(!foreign.iter().any(|words| all.contains(words)), "{name} {path}:\n{all}");
+            // The script of a page knows the words for every recorder.
+            let is_page = name == "report";
+            assert!(is_page || !foreign.iter().any(|words| all.contains(words)), "{name} {path}:\n{all}");
             if !matches!(name.as_str(), "slice" | "check" | "report") {
                 let answer = run(&[&[name.as_str(), path, "--json"], more].concat());
                 assert_eq!(answer.code, Some(0), "{name} {path}: {}", answer.stderr);

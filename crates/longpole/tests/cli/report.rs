@@ -235,6 +235,8 @@ fn hostile_names_are_text_everywhere() {
     for args in [&[path][..], &[path, path], &[path, "--full-names"]] {
         let (page, run) = made(args);
         assert_inert(args, &run.stderr);
+        let named = crate::harness::command(&["report", path]).current_dir(folder.path()).output().expect("it runs");
+        assert_inert(args, &String::from_utf8_lossy(&named.stderr));
         assert_inert(args, &page.shell);
         // Two texts and the script are all the elements there are.
         assert_eq!(page.shell.matches("<script").count(), 3, "{}", page.shell);

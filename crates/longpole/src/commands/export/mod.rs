@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::io::{self, IsTerminal as _, Write};
 
 use longpole_analysis::{StepOptions, step_table};
-use longpole_report::{ChromeOrigin, ChromeTrace, Grade, bytes, count, has_events, perfetto};
+use longpole_report::{ChromeOrigin, ChromeTrace, Grade, bytes, count, has_events, perfetto, printable};
 
 use super::slice;
 use crate::args::{ExportArgs, ExportFormat};
@@ -101,7 +101,7 @@ fn write<T>(
 fn end(args: &ExportArgs, mut session: Session<'_>, what: &str, unpacked: u64, size: Option<u64>) -> Result<(), Failure> {
     session.analysed();
     let name = args.output.as_deref().map(OsStr::to_string_lossy).filter(|name| name != "-");
-    let name = session.shown(name.as_deref()).map_or_else(String::new, |name| format!(" {name}"));
+    let name = session.shown(name.as_deref()).map_or_else(String::new, |name| format!(" {}", printable(&name)));
     let size_of = |size: u64| bytes(i64::try_from(size).unwrap_or(i64::MAX));
     let sizes = match size.filter(|&size| size != unpacked) {
         Some(size) => format!("{}, {} unpacked", size_of(size), size_of(unpacked)),

@@ -16,6 +16,9 @@ const IN_PAGE: usize = 100;
 /// Columns of the text that a reader without scripts gets.
 const WIDTH: usize = 120;
 
+/// A document with the name of its command.
+type Named = (&'static str, Box<RawValue>);
+
 /// A page of one or two reports.
 pub(crate) struct NcuPage<'a> {
     pub(crate) kind: HtmlKind,
@@ -26,7 +29,7 @@ pub(crate) struct NcuPage<'a> {
     /// Kernels that are shown in full, and all of them.
     pub(crate) in_full: (usize, usize),
     /// The document, by the name of its command.
-    pub(crate) document: &'a dyn Fn(&HtmlLimits, &mut HtmlCuts) -> serde_json::Result<(&'static str, Box<RawValue>)>,
+    pub(crate) document: &'a dyn Fn(&HtmlLimits, &mut HtmlCuts) -> serde_json::Result<Named>,
 }
 
 /// Reads what `args` name, and hands the page over.

@@ -9,7 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, IsTerminal as _};
 use std::path::Path;
 
-use longpole_report::{HtmlCuts, bytes, count, redact};
+use longpole_report::{HtmlCuts, bytes, count, printable, redact};
 
 use super::is_report;
 use crate::args::ReportArgs;
@@ -73,7 +73,8 @@ impl Out<'_> {
         let redacted = if self.args.common.no_redact { "not redacted" } else { "redacted" };
         let cut: Vec<String> = cuts.lists().map(|(list, kept, of)| format!("{list} {} of {}", count(kept), count(of))).collect();
         let cut = if cut.is_empty() { "nothing cut".to_owned() } else { format!("cut: {}", cut.join(", ")) };
-        complain(&format!("wrote{name}: {}; {about}{redacted}; {cut}", bytes(page.len() as i64)));
+        // A file may be called anything.
+        complain(&printable(&format!("wrote{name}: {}; {about}{redacted}; {cut}", bytes(page.len() as i64))));
         Ok(())
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failur
     let page = Page { limit: Some(HEAD), ..Page::default() };
     let text = first_page(sums_text(&header, &result, trace, &page, full_names, &options));
     let path = session.source_path();
-    let of_before = before.as_ref().map(|(before, ..)| before.header().source.path);
+    let of_before = before.as_ref().map(|(before, ..)| before.header().source.path.clone());
     let title = title_of(path, of_before.as_deref());
     let (html, cuts) = size::fitting(|room| {
         let (limits, mut cuts) = (&room.limits, HtmlCuts::default());

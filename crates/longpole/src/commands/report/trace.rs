@@ -68,7 +68,7 @@ pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failur
     let page = Page { limit: Some(HEAD), ..Page::default() };
     let text = first_page(triage_text(&header, &results.triage, trace, &page, &options));
     let path = session.source_path();
-    let of_before = compared.as_ref().map(|(before, ..)| before.header().source.path);
+    let of_before = compared.as_ref().map(|(before, ..)| before.header().source.path.clone());
     let title = title_of(path, of_before.as_deref());
     let layout = StepLayout { order: StepOrder::default(), limit: None, by_kernel: false, full_names: args.common.full_names };
     let (mut total, mut kept) = (0, 0);
