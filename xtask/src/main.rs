@@ -4,6 +4,7 @@
 mod bench;
 mod gen_nsys;
 mod gen_trace;
+mod kernels;
 mod memcheck;
 mod ncu_report;
 mod parquet_check;
@@ -35,6 +36,8 @@ enum Command {
     StripReport(ncu_report::StripOptions),
     /// Measure longpole against the least work its input asks for.
     Bench(bench::Options),
+    /// Compile the reference engine's kernels, or check that the compiled ones are of the sources.
+    Kernels(kernels::Options),
     /// Run the recorder's tests with every program they start under valgrind.
     Memcheck,
     /// Read Parquet files of all corpus traces with pyarrow, and compare with CSV.
@@ -86,6 +89,7 @@ fn main() -> Result<()> {
             println!("{}: the text of {dropped} files left out", options.output.display());
         }
         Command::Bench(options) => bench::run(root(), &options)?,
+        Command::Kernels(options) => kernels::run(root(), &options)?,
         Command::Memcheck => memcheck::run(root())?,
         Command::ParquetCheck(options) => {
             let (traces, rows) = parquet_check::check(root(), &options)?;

@@ -1,4 +1,4 @@
-//! Kernels in CUDA C++, compiled by NVRTC when a benchmark is due.
+//! Kernels in CUDA C++, compiled by NVRTC when a benchmark is due, or ahead by nvcc.
 
 use std::ffi::{CString, c_void};
 
@@ -123,6 +123,29 @@ impl Cuda {
         Ok(std::rc::Rc::new(Module { module }))
     }
 
+    /// Loads code that was compiled ahead: a cubin, or a fatbin, of which the driver takes what suits this device. `name` is what messages call it.
+    pub fn load(&self, image: &[u8], name: &str) -> Result<std::rc::Rc<Module>, Error> {
+        // The headers of both say how long they are, and the driver trusts them; both are read in words of 64 bits.
+        let mut aligned = vec![0u64; image.len().div_ceil(8) + 1];
+        aligned.iter_mut().zip(image.chunks(8)).for_each(|(word, bytes)| {
+            let mut whole = [0u8; 8];
+            whole[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_ne_bytes(whole);
+        });
+        // SAFETY: the image is whole and was made by NVIDIA's own compiler, since it is part of the program.
+        let module = unsafe { result::module::load_data(aligned.as_ptr().cast()) };
+        let module = module.map_err(|error| Error::call("cuModuleLoadData", format!("{} for {name}", super::said(error))))?;
+        Ok(std::rc::Rc::new(Module { module }))
+    }
+
+    /// Lets blocks of a kernel have so many bytes of dynamic shared memory, where that is more than the 48 KiB that every kernel may have.
+    pub fn allow_shared(&self, function: &Function, bytes: u32) -> Result<(), Error> {
+        let attribute = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let bytes = i32::try_from(bytes).map_err(|_| Error::Setup(format!("no block has {bytes} bytes of shared memory")))?;
+        // SAFETY: the function is loaded.
+        unsafe { result::function::set_function_attribute(function.function, attribute, bytes) }.map_err(failed("cuFuncSetAttribute"))
+    }
+
     /// Finds a kernel by its name.
     pub fn function(&self, module: &std::rc::Rc<Module>, name: &str) -> Result<Function, Error> {
         let name = CString::new(name).map_err(|_| Error::Setup("the name of a kernel holds a NUL character".to_owned()))?;
@@ -144,6 +167,39 @@ impl Cuda {
         // SAFETY: the function is loaded and the stream valid; the driver copies the arguments before it returns; the rest is the caller's.
         unsafe { result::launch_kernel(function.function, blocks, threads, grid.shared_bytes, self.stream, &mut pointers) }
             .map_err(failed("cuLaunchKernel"))
+    }
+
+    /// Enqueues a kernel that may begin while the one before it still runs (programmatic dependent launch, compute capability 9.0 and later).
+    ///
+    /// # Safety
+    ///
+    /// As of [`Cuda::launch`]; and the kernel must wait by itself (`griddepcontrol.wait`) before it touches anything that launches before it
+    /// write or read.
+    pub unsafe fn launch_early(&mut self, function: &Function, grid: Grid, arguments: &mut [Arg]) -> Result<(), Error> {
+        let mut pointers: Vec<*mut c_void> = arguments.iter_mut().map(Arg::pointer).collect();
+        let mut attribute = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+        };
+        let config = sys::CUlaunchConfig {
+            gridDimX: grid.blocks[0],
+            gridDimY: grid.blocks[1],
+            gridDimZ: grid.blocks[2],
+            blockDimX: grid.threads[0],
+            blockDimY: grid.threads[1],
+            blockDimZ: grid.threads[2],
+            sharedMemBytes: grid.shared_bytes,
+            hStream: self.stream,
+            attrs: &raw mut attribute,
+            numAttrs: 1,
+        };
+        self.launched += 1;
+        // SAFETY: the function is loaded, configuration and attribute live until the call returns, the driver copies the arguments; the rest is
+        // the caller's.
+        unsafe { sys::cuLaunchKernelEx(&raw const config, function.function, pointers.as_mut_ptr(), std::ptr::null_mut()) }
+            .result()
+            .map_err(failed("cuLaunchKernelEx"))
     }
 }
 

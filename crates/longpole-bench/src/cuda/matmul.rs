@@ -1,6 +1,7 @@
 //! Matrix products by cuBLASLt.
 
 use std::ffi::c_void;
+use std::rc::Rc;
 
 use cudarc::cublaslt::{result, sys};
 
@@ -60,7 +61,7 @@ pub struct Matmul {
     /// Of the weights, the inputs and the outputs, as cuBLAS sees them: column after column, so everything is transposed.
     layouts: [sys::cublasLtMatrixLayout_t; 3],
     algorithm: sys::cublasLtMatmulAlgo_t,
-    workspace: Buffer,
+    workspace: Rc<Buffer>,
     /// Bytes of a, b and out.
     bytes: [usize; 3],
 }
@@ -101,6 +102,16 @@ impl Drop for Parts {
 impl Matmul {
     /// Prepares a product; cuBLASLt's first choice of algorithm is taken.
     pub fn new(driver: &Cuda, number: Number, m: u32, n: u32, k: u32) -> Result<Self, Error> {
+        Self::sharing(number, m, n, k, &Self::workspace(driver)?)
+    }
+
+    /// Scratch memory, which products that run one after the other can share.
+    pub fn workspace(driver: &Cuda) -> Result<Rc<Buffer>, Error> {
+        Ok(Rc::new(driver.allocate(WORKSPACE_BYTES)?))
+    }
+
+    /// The same with scratch memory that others use too.
+    pub fn sharing(number: Number, m: u32, n: u32, k: u32, workspace: &Rc<Buffer>) -> Result<Self, Error> {
         // SAFETY: it opens a library whose constructors are those of cuBLASLt.
         if !unsafe { sys::is_culib_present() } {
             return Err(missing("cuBLASLt, CUDA's library of matrix products,", "libcublasLt.so"));
@@ -122,14 +133,15 @@ impl Matmul {
         let [weights, inputs, outputs] = [parts.layouts[0], parts.layouts[1], parts.layouts[2]];
         let preference = *parts.preference.insert(result::create_matmul_pref().map_err(said("cublasLtMatmulPreferenceCreate"))?);
         let attribute = sys::cublasLtMatmulPreferenceAttributes_t::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
-        let (value, bytes) = (std::ptr::from_ref(&WORKSPACE_BYTES).cast(), size_of_val(&WORKSPACE_BYTES));
+        let room = workspace.bytes();
+        let (value, bytes) = (std::ptr::from_ref(&room).cast(), size_of_val(&room));
         // SAFETY: as above.
         unsafe { result::set_matmul_pref_attribute(preference, attribute, value, bytes) }
             .map_err(said("cublasLtMatmulPreferenceSetAttribute"))?;
         // SAFETY: all handles are valid.
         let found = unsafe { result::get_matmul_algo_heuristic(handle, desc, weights, inputs, outputs, outputs, preference) };
         let algorithm = found.map_err(said("cublasLtMatmulAlgoGetHeuristic"))?.algo;
-        let workspace = driver.allocate(WORKSPACE_BYTES)?;
+        let workspace = workspace.clone();
         let sizes = [(m, k), (n, k), (m, n)].map(|(rows, columns)| rows as usize * columns as usize * number.bytes());
         // The handles change owner; what is left in `parts` is destroyed.
         parts.handle = None;
@@ -143,11 +155,21 @@ impl Matmul {
         if [a.bytes(), b.bytes(), out.bytes()] != self.bytes {
             return Err(Error::Setup(format!("a product of buffers of {:?} bytes was prepared for others", self.bytes)));
         }
+        // SAFETY: the buffers are as long as the product says.
+        unsafe { self.launch_at(driver, a.address(), b.address(), out.address()) }
+    }
+
+    /// Enqueues the product of what lies at addresses.
+    ///
+    /// # Safety
+    ///
+    /// The inputs, the weights and the outputs must be as long as the product was prepared for, and live until it is done.
+    pub unsafe fn launch_at(&self, driver: &mut Cuda, a: u64, b: u64, out: u64) -> Result<(), Error> {
         let (one, zero) = (1.0f32, 0.0f32);
-        let pointer = |buffer: &Buffer| buffer.address() as *mut c_void;
+        let pointer = |address: u64| address as *mut c_void;
         let [weights, inputs, outputs] = self.layouts;
         driver.launched += 1;
-        // SAFETY: all handles are valid, the buffers are as long as their layouts say, and the factors are read before the call returns.
+        // SAFETY: all handles are valid, the rest is the caller's, and the factors are read before the call returns.
         unsafe {
             result::matmul(
                 self.handle,
@@ -163,7 +185,7 @@ impl Matmul {
                 pointer(out),
                 outputs,
                 &raw const self.algorithm,
-                pointer(&self.workspace),
+                pointer(self.workspace.address()),
                 self.workspace.bytes(),
                 driver.stream.cast(),
             )

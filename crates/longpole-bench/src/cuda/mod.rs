@@ -6,6 +6,7 @@
 //! The raw layer of `cudarc` is used, since its safe layer records events of its own around every use of a buffer, which a benchmark would
 //! measure.
 
+mod engine;
 mod kernel;
 mod matmul;
 mod memory;
@@ -20,6 +21,7 @@ use cudarc::driver::{result, sys};
 use crate::measure::{Driver, Enqueue, Error, Timed};
 use crate::protocol::Device;
 
+pub use engine::{Mark, Pinned};
 pub use kernel::{Arg, Function, Grid, Module};
 pub use matmul::{Matmul, Number, bf16_bytes, f32_of_bf16};
 pub use memory::{Buffer, Sets};
@@ -115,6 +117,11 @@ impl Cuda {
             l2_bytes: count(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE).map(u64::from),
         };
         Ok(Self { device, stream, events, capability, about, monitor, began: Instant::now(), launched: 0 })
+    }
+
+    /// Major and minor compute capability.
+    pub fn capability(&self) -> (i32, i32) {
+        self.capability
     }
 
     /// Work in the middle of recording, which a failed recording must not leave behind.

@@ -1,0 +1,402 @@
+//! The command line: what is asked for, and doing it.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use longpole_bench::cuda::Cuda;
+use longpole_bench::measure::Driver as _;
+
+use crate::check::{Extent, check};
+use crate::config::Config;
+use crate::engine::{Engine, Generation, Mode};
+use crate::error::Error;
+use crate::generate::{Ended, generate};
+use crate::hub;
+use crate::ops::Variant;
+use crate::random;
+use crate::safetensors::Tensors;
+use crate::tokenizer::{Stream, Tokenizer};
+
+/// What the program answers to.
+pub const USAGE: &str = "\
+longpole-qwen3: a decoder for Qwen3-0.6B and Qwen3-4B on one NVIDIA device
+
+Usage:
+  run MODEL [PROMPT] [options]     write on from a prompt
+  logits MODEL -o FILE [options]   logits after each of some tokens, as 32-bit numbers
+  check [--all]                    every kernel and small models against the host
+  suite list|run|profile|peaks     benchmarks, see docs/suite-protocol.md
+
+MODEL is a folder with config.json, tokenizer.json and safetensors, a name in the local Hugging Face cache
+(Qwen/Qwen3-0.6B), or --random Qwen3-0.6B|Qwen3-4B: the right shapes with seeded weights, whose tokens are printed as numbers.
+
+Options:
+  --max-new-tokens N   tokens to write at most [128]
+  --temperature T      0 takes the most likely token, more draws [0]
+  --seed N             which draws [0]
+  --chat               put the prompt into the model's chat form
+  --prompt-tokens N    N seeded tokens instead of a prompt
+  --tokens A,B,C       these tokens instead of a prompt
+  --prefill N          of logits: tokens read at once, the others follow one by one [1]
+  --context N          positions to have room for [4096]
+  --variant ref|tile   plain or tuned kernels [tile]
+  --eager              launch steps kernel by kernel instead of replaying them
+  --no-overlap         no kernel begins before the one ahead of it is done
+  --warm-up            read the prompt once before it counts, so that nothing is loaded for the first time
+  --stats              times on standard error
+";
+
+/// Where a model comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Model {
+    /// A folder, or a name of the hub.
+    Named(String),
+    /// Seeded weights in the shapes of this model.
+    Random(String),
+}
+
+/// What is fed to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Prompt {
+    /// A text.
+    Text(String),
+    /// So many seeded tokens.
+    Seeded(usize),
+    /// These tokens.
+    Tokens(Vec<u32>),
+}
+
+/// Everything that `run` and `logits` take.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Job {
+    /// Which model.
+    pub model: Model,
+    /// Which prompt.
+    pub prompt: Prompt,
+    /// Tokens to write.
+    pub count: usize,
+    /// How hot to draw them.
+    pub temperature: f32,
+    /// Which draws.
+    pub seed: u32,
+    /// Whether the prompt is a turn of a chat.
+    pub chat: bool,
+    /// Tokens read at once, of `logits`.
+    pub prefill: usize,
+    /// Positions.
+    pub context: usize,
+    /// Which kernels.
+    pub variant: Variant,
+    /// How steps are launched.
+    pub mode: Mode,
+    /// Whether kernels begin before the ones ahead are done.
+    pub overlap: bool,
+    /// Whether the prompt is read once before it counts.
+    pub warm_up: bool,
+    /// Whether times are printed.
+    pub stats: bool,
+    /// Where logits go.
+    pub output: Option<PathBuf>,
+}
+
+/// A command line.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Command {
+    /// Help was asked for.
+    Help,
+    /// Write text.
+    Run(Job),
+    /// Write logits.
+    Logits(Job),
+    /// Check kernels.
+    Check(Extent),
+    /// Speak the suite protocol.
+    Suite(Vec<String>),
+}
+
+fn value_of<'a>(name: &str, rest: &mut std::slice::Iter<'a, String>) -> Result<&'a str, String> {
+    rest.next().map(String::as_str).ok_or_else(|| format!("{name} needs a value"))
+}
+
+fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| format!("{name} needs a number, not {text}"))
+}
+
+impl Command {
+    /// Reads the arguments after the program's name.
+    pub fn parse(arguments: &[String]) -> Result<Self, String> {
+        let Some((command, rest)) = arguments.split_first() else { return Err("say run, logits, check or suite".to_owned()) };
+        match command.as_str() {
+            "suite" => return Ok(Self::Suite(rest.to_vec())),
+            _ if arguments.iter().any(|argument| argument == "--help" || argument == "-h") => return Ok(Self::Help),
+            "check" => match rest.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+                [] => return Ok(Self::Check(Extent::Small)),
+                ["--all"] => return Ok(Self::Check(Extent::All)),
+                _ => return Err(format!("`{}` is no option of check", rest.join(" "))),
+            },
+            "run" | "logits" => {}
+            other => return Err(format!("`{other}` is no command: say run, logits, check or suite")),
+        }
+        let job = Self::job(rest)?;
+        if command == "run" {
+            return Ok(Self::Run(job));
+        }
+        if job.output.is_none() {
+            return Err("logits need -o FILE".to_owned());
+        }
+        Ok(Self::Logits(job))
+    }
+
+    fn job(arguments: &[String]) -> Result<Job, String> {
+        let (mut model, mut prompt) = (None, None);
+        let mut job = Job {
+            model: Model::Random(String::new()),
+            prompt: Prompt::Text(String::new()),
+            count: 128,
+            temperature: 0.0,
+            seed: 0,
+            chat: false,
+            prefill: 1,
+            context: 4096,
+            variant: Variant::Tile,
+            mode: Mode::Graph,
+            overlap: true,
+            warm_up: false,
+            stats: false,
+            output: None,
+        };
+        let mut rest = arguments.iter();
+        while let Some(argument) = rest.next() {
+            let name = argument.as_str();
+            match name {
+                "--random" => model = Some(Model::Random(value_of(name, &mut rest)?.to_owned())),
+                "--max-new-tokens" => job.count = number(name, value_of(name, &mut rest)?)?,
+                "--temperature" => job.temperature = number(name, value_of(name, &mut rest)?)?,
+                "--seed" => job.seed = number(name, value_of(name, &mut rest)?)?,
+                "--prompt-tokens" => prompt = Some(Prompt::Seeded(number(name, value_of(name, &mut rest)?)?)),
+                "--tokens" => {
+                    let tokens = value_of(name, &mut rest)?.split(',').map(|text| number(name, text.trim()));
+                    prompt = Some(Prompt::Tokens(tokens.collect::<Result<_, _>>()?));
+                }
+                "--prefill" => job.prefill = number(name, value_of(name, &mut rest)?)?,
+                "--context" => job.context = number(name, value_of(name, &mut rest)?)?,
+                "--variant" => {
+                    let text = value_of(name, &mut rest)?;
+                    let found = Variant::ALL.into_iter().find(|variant| variant.name() == text);
+                    job.variant = found.ok_or_else(|| format!("--variant is ref or tile, not {text}"))?;
+                }
+                "--chat" => job.chat = true,
+                "--eager" => job.mode = Mode::Eager,
+                "--no-overlap" => job.overlap = false,
+                "--warm-up" => job.warm_up = true,
+                "--stats" => job.stats = true,
+                "-o" => job.output = Some(PathBuf::from(value_of(name, &mut rest)?)),
+                other if other.len() > 1 && other.starts_with('-') => return Err(format!("`{other}` is no option")),
+                other if model.is_none() => model = Some(Model::Named(other.to_owned())),
+                other if prompt.is_none() => prompt = Some(Prompt::Text(other.to_owned())),
+                other => return Err(format!("`{other}` is one argument too many")),
+            }
+        }
+        if !(job.temperature.is_finite() && job.temperature >= 0.0) {
+            return Err("--temperature is 0 or more".to_owned());
+        }
+        job.model = model.ok_or("say which model: a folder, a name, or --random Qwen3-0.6B")?;
+        job.prompt = prompt.ok_or("say what to begin with: a prompt, --prompt-tokens or --tokens")?;
+        Ok(job)
+    }
+}
+
+/// A model's parts before it is on a device.
+struct Found {
+    config: Config,
+    tokenizer: Option<Tokenizer>,
+    tensors: Option<Tensors>,
+}
+
+fn find(model: &Model) -> Result<Found, Error> {
+    match model {
+        Model::Random(name) => {
+            let config = Config::named(name).ok_or_else(|| Error::NotFound(format!("--random is Qwen3-0.6B or Qwen3-4B, not {name}")))?;
+            Ok(Found { config, tokenizer: None, tensors: None })
+        }
+        Model::Named(name) => {
+            let cache = hub::cache_folder(|name| std::env::var(name).ok());
+            let folder = hub::find(name, cache.as_deref())?;
+            let path = folder.join("config.json");
+            let text = std::fs::read_to_string(&path).map_err(|cause| Error::file(&path, cause))?;
+            let mut config = Config::parse(&text)?;
+            config.ends.extend(ends_of_generation(&folder));
+            Ok(Found { config, tokenizer: Some(Tokenizer::open(&folder)?), tensors: Some(Tensors::open(&folder)?) })
+        }
+    }
+}
+
+/// Tokens that end a text by `generation_config.json`, which names more than `config.json` does.
+fn ends_of_generation(folder: &Path) -> Vec<u32> {
+    let text = std::fs::read_to_string(folder.join("generation_config.json")).unwrap_or_default();
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let token = |value: &serde_json::Value| value.as_u64().and_then(|token| u32::try_from(token).ok());
+    match value.get("eos_token_id") {
+        Some(serde_json::Value::Array(list)) => list.iter().filter_map(token).collect(),
+        Some(value) => token(value).into_iter().collect(),
+        None => Vec::new(),
+    }
+}
+
+/// A prompt as a turn of Qwen's chat form.
+fn chat_form(prompt: &str) -> String {
+    format!("<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n")
+}
+
+fn tokens_of(job: &Job, found: &Found) -> Result<Vec<u32>, Error> {
+    let tokens = match (&job.prompt, &found.tokenizer) {
+        (Prompt::Seeded(count), _) => random::tokens(1, *count, found.config.vocabulary),
+        (Prompt::Tokens(tokens), _) => tokens.clone(),
+        (Prompt::Text(text), Some(tokenizer)) if job.chat => tokenizer.encode(&chat_form(text)),
+        (Prompt::Text(text), Some(tokenizer)) => tokenizer.encode(text),
+        // Seeded weights know no language: a token a byte.
+        (Prompt::Text(text), None) => text.bytes().map(u32::from).collect(),
+    };
+    if tokens.is_empty() {
+        return Err(Error::Asked("the prompt is empty".to_owned()));
+    }
+    Ok(tokens)
+}
+
+/// Opens the device and puts the model there.
+fn ready(job: &Job, found: &Found, step_tokens: usize) -> Result<(Cuda, Engine), Error> {
+    let mut driver = Cuda::open(0)?;
+    let capacity = job.context.min(found.config.max_positions);
+    let mut engine = Engine::new(&mut driver, found.config.clone(), capacity, step_tokens)?;
+    match &found.tensors {
+        Some(tensors) => engine.load(&mut driver, tensors)?,
+        None => engine.fill_random(&mut driver)?,
+    }
+    engine.set_overlap(job.overlap);
+    engine.set_sampling(&mut driver, job.temperature, job.seed)?;
+    Ok((driver, engine))
+}
+
+/// Tokens of a prefill's part at most: longer prompts are read in parts, so that memory does not grow with them.
+const STEP_TOKENS: usize = 2048;
+
+/// Writes text.
+pub fn run(job: &Job, out: &mut dyn Write, notes: &mut dyn Write) -> Result<(), Error> {
+    let found = find(&job.model)?;
+    let tokens = tokens_of(job, &found)?;
+    let capacity = job.context.min(found.config.max_positions);
+    if tokens.len() + job.count.max(1) > capacity {
+        let (prompt, count) = (tokens.len(), job.count);
+        return Err(Error::Asked(format!("{prompt} tokens of prompt and {count} new ones exceed the {capacity} positions of --context")));
+    }
+    let (mut driver, mut engine) = ready(job, &found, tokens.len().min(STEP_TOKENS))?;
+    if job.warm_up {
+        engine.prefill(&mut driver, job.variant, &tokens)?;
+        engine.step(&mut driver, job.variant, job.mode)?;
+        engine.reset();
+    }
+    driver.synchronize()?;
+    let began = Instant::now();
+    engine.prefill(&mut driver, job.variant, &tokens)?;
+    let mut stream = Stream::default();
+    let (mut written, mut first, mut last) = (0usize, None, began);
+    // A random model knows no end.
+    let ends = if found.tensors.is_some() { found.config.ends.as_slice() } else { &[] };
+    let mut generation =
+        Generation { engine: &mut engine, driver: &mut driver, variant: job.variant, mode: job.mode, launch_ns: Vec::new() };
+    let ended = generate(&mut generation, job.count, ends, &mut |token| {
+        last = Instant::now();
+        first.get_or_insert(last);
+        written += 1;
+        let text = match &found.tokenizer {
+            Some(tokenizer) => stream.push(tokenizer.bytes_of(token)),
+            None => format!("{token} "),
+        };
+        out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(Error::Output)
+    })?;
+    writeln!(out, "{}", stream.finish()).map_err(Error::Output)?;
+    if job.stats {
+        let mut launches = generation.launch_ns;
+        let per_token = first.filter(|_| written > 1).map(|first| (last - first).as_secs_f64() / (written - 1) as f64);
+        // What comes first is captured, so the median says what a replay costs.
+        launches.sort_unstable();
+        let launch_us = launches.get(launches.len() / 2).map_or(0.0, |ns| *ns as f64 / 1e3);
+        let prefill_ms = first.map_or(0.0, |first| (first - began).as_secs_f64() * 1e3);
+        let bytes = found.config.decode_bytes(tokens.len() + written / 2) as f64;
+        let mut lines = vec![format!("prefill   {prefill_ms:>9.3} ms   {} tokens, to the first new one", tokens.len())];
+        if let Some(seconds) = per_token {
+            let (ms, rate) = (seconds * 1e3, 1.0 / seconds);
+            lines.push(format!("decode    {ms:>9.3} ms   a token, {rate:.1} tokens/s, {written} tokens"));
+            lines.push(format!("bytes     {:>9.3} GB   a token at least, {:.0} GB/s reached", bytes / 1e9, bytes / seconds / 1e9));
+        }
+        lines.push(format!("host      {launch_us:>9.3} us   a token to launch, median"));
+        let why = if ended == Ended::ByModel { "the model ended the text" } else { "as many tokens as asked for" };
+        lines.push(format!("end       {why}\n"));
+        notes.write_all(lines.join("\n").as_bytes()).map_err(Error::Output)?;
+    }
+    Ok(())
+}
+
+/// Writes the logits after each token from the last of the prefill on.
+pub fn logits(job: &Job, notes: &mut dyn Write) -> Result<(), Error> {
+    let found = find(&job.model)?;
+    let tokens = tokens_of(job, &found)?;
+    let at_once = job.prefill.clamp(1, tokens.len());
+    let (mut driver, mut engine) = ready(job, &found, at_once.min(STEP_TOKENS))?;
+    let path = job.output.clone().unwrap_or_default();
+    let file = std::fs::File::create(&path).map_err(|cause| Error::file(&path, cause))?;
+    let mut file = std::io::BufWriter::new(file);
+    let mut write = |engine: &Engine, driver: &mut Cuda| {
+        let bytes: Vec<u8> = engine.logits(driver)?.iter().flat_map(|logit| logit.to_le_bytes()).collect();
+        file.write_all(&bytes).map_err(|cause| Error::file(&path, cause))
+    };
+    engine.prefill(&mut driver, job.variant, &tokens[..at_once])?;
+    engine.take(&mut driver)?;
+    write(&engine, &mut driver)?;
+    for token in &tokens[at_once..] {
+        engine.force(&mut driver, *token)?;
+        engine.step(&mut driver, job.variant, job.mode)?;
+        write(&engine, &mut driver)?;
+    }
+    file.flush().map_err(|cause| Error::file(&path, cause))?;
+    let (rows, columns) = (tokens.len() - at_once + 1, found.config.vocabulary);
+    writeln!(notes, "{rows} x {columns} logits in {}", path.display()).map_err(Error::Output)
+}
+
+/// Answers a command line; the exit code.
+pub fn main(arguments: &[String], out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
+    let command = match Command::parse(arguments) {
+        Ok(command) => command,
+        Err(complaint) => {
+            // Nobody is left to be told that this could not be written.
+            let _ = writeln!(notes, "longpole-qwen3: {complaint}\n\n{USAGE}");
+            return 2;
+        }
+    };
+    let done = match command {
+        Command::Help => out.write_all(USAGE.as_bytes()).map(|()| 0).map_err(Error::Output),
+        Command::Run(job) => run(&job, out, notes).map(|()| 0),
+        Command::Logits(job) => logits(&job, notes).map(|()| 0),
+        Command::Check(extent) => Cuda::open(0).map_err(Error::from).and_then(|mut driver| {
+            let failed = check(&mut driver, extent, out)?;
+            Ok(u8::from(failed > 0))
+        }),
+        Command::Suite(arguments) => match crate::suite::suite() {
+            Ok(suite) => Ok(suite.run(&arguments, || Cuda::open(0), out, notes)),
+            Err(error) => Err(Error::Asked(error.to_string())),
+        },
+    };
+    match done {
+        Ok(code) => code,
+        // The reader has gone: it has what it wanted.
+        Err(Error::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
+        Err(error) => {
+            let _ = writeln!(notes, "longpole-qwen3: {error}");
+            1
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,294 @@
+//! What a model looks like: `config.json` of the Hugging Face layout, and two sizes by name.
+
+use serde::Deserialize;
+
+use crate::error::Error;
+
+/// Numbers of a head. Both sizes of Qwen3 that this engine is for have so many, and kernels are written for it: a lane of a warp holds four.
+pub const HEAD: usize = 128;
+
+/// Sizes that no dense Qwen3 exceeds, so that a hostile file asks for no absurd buffers.
+const MAX_LAYERS: usize = 256;
+const MAX_SIZE: usize = 1 << 20;
+
+/// A decoder of the Qwen3 family.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// Width of the hidden state.
+    pub hidden: usize,
+    /// Layers.
+    pub layers: usize,
+    /// Heads of queries.
+    pub heads: usize,
+    /// Heads of keys and values, each shared by `heads / kv_heads` of queries.
+    pub kv_heads: usize,
+    /// Width of the feed-forward part.
+    pub intermediate: usize,
+    /// Tokens of the vocabulary.
+    pub vocabulary: usize,
+    /// Whether the embedding's table is the output's too.
+    pub tied: bool,
+    /// Base of the rotation's frequencies.
+    pub rope_theta: f64,
+    /// What is added to the mean of squares.
+    pub epsilon: f32,
+    /// Positions that the model was made for.
+    pub max_positions: usize,
+    /// Tokens that end a text.
+    pub ends: Vec<u32>,
+}
+
+/// A number or several.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum OneOrMany {
+    One(u32),
+    Many(Vec<u32>),
+}
+
+#[derive(Deserialize)]
+struct File {
+    model_type: Option<String>,
+    hidden_size: Option<u64>,
+    num_hidden_layers: Option<u64>,
+    num_attention_heads: Option<u64>,
+    num_key_value_heads: Option<u64>,
+    head_dim: Option<u64>,
+    intermediate_size: Option<u64>,
+    vocab_size: Option<u64>,
+    #[serde(default)]
+    tie_word_embeddings: bool,
+    rope_theta: Option<f64>,
+    rope_parameters: Option<serde_json::Value>,
+    rope_scaling: Option<serde_json::Value>,
+    rms_norm_eps: Option<f64>,
+    max_position_embeddings: Option<u64>,
+    hidden_act: Option<String>,
+    #[serde(default)]
+    attention_bias: bool,
+    #[serde(default)]
+    use_sliding_window: bool,
+    quantization_config: Option<serde_json::Value>,
+    eos_token_id: Option<OneOrMany>,
+}
+
+impl Config {
+    /// Qwen3-0.6B.
+    pub fn qwen3_0_6b() -> Self {
+        Self { hidden: 1024, layers: 28, heads: 16, intermediate: 3072, ..Self::qwen3_4b() }
+    }
+
+    /// Qwen3-4B.
+    pub fn qwen3_4b() -> Self {
+        Self {
+            hidden: 2560,
+            layers: 36,
+            heads: 32,
+            kv_heads: 8,
+            intermediate: 9728,
+            vocabulary: 151_936,
+            tied: true,
+            rope_theta: 1e6,
+            epsilon: 1e-6,
+            max_positions: 40_960,
+            ends: vec![151_645, 151_643],
+        }
+    }
+
+    /// A size by its name.
+    pub fn named(name: &str) -> Option<Self> {
+        let short = name.rsplit('/').next().unwrap_or(name);
+        match short.to_ascii_lowercase().as_str() {
+            "qwen3-0.6b" => Some(Self::qwen3_0_6b()),
+            "qwen3-4b" => Some(Self::qwen3_4b()),
+            _ => None,
+        }
+    }
+
+    /// Reads `config.json`.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let file: File =
+            serde_json::from_str(text).map_err(|error| Error::Unsupported(format!("config.json is no configuration: {error}")))?;
+        let kind = file.model_type.as_deref().unwrap_or("not given");
+        if kind != "qwen3" {
+            return Err(Error::Unsupported(format!("model_type is {kind}, only qwen3 (dense) is run")));
+        }
+        let refuse = |what: &str| Err(Error::Unsupported(what.to_owned()));
+        if file.hidden_act.as_deref().is_some_and(|act| act != "silu") {
+            return refuse("hidden_act is not silu");
+        }
+        if file.attention_bias {
+            return refuse("attention_bias is true, and there is no kernel with a bias");
+        }
+        if file.use_sliding_window {
+            return refuse("use_sliding_window is true, attention here sees everything");
+        }
+        if file.rope_scaling.as_ref().is_some_and(|scaling| !scaling.is_null()) {
+            return refuse("rope_scaling is set, frequencies here are not scaled");
+        }
+        if file.quantization_config.as_ref().is_some_and(|config| !config.is_null()) {
+            return refuse("the weights are quantised, kernels here read bfloat16");
+        }
+        // Newer writers put the base of the frequencies and its kind into an object.
+        let parameters = file.rope_parameters.unwrap_or_default();
+        if parameters.get("rope_type").and_then(serde_json::Value::as_str).is_some_and(|kind| kind != "default") {
+            return refuse("rope_parameters.rope_type is not default, frequencies here are not scaled");
+        }
+        let theta = file.rope_theta.or_else(|| parameters.get("rope_theta").and_then(serde_json::Value::as_f64)).unwrap_or(1e6);
+        let size = |name: &str, value: Option<u64>| match value.and_then(|value| usize::try_from(value).ok()) {
+            Some(value) if (1..=MAX_SIZE).contains(&value) => Ok(value),
+            Some(value) => Err(Error::Unsupported(format!("{name} is {value}"))),
+            None => Err(Error::Unsupported(format!("config.json does not say {name}"))),
+        };
+        let config = Self {
+            hidden: size("hidden_size", file.hidden_size)?,
+            layers: size("num_hidden_layers", file.num_hidden_layers)?,
+            heads: size("num_attention_heads", file.num_attention_heads)?,
+            kv_heads: size("num_key_value_heads", file.num_key_value_heads)?,
+            intermediate: size("intermediate_size", file.intermediate_size)?,
+            vocabulary: size("vocab_size", file.vocab_size)?,
+            tied: file.tie_word_embeddings,
+            rope_theta: theta,
+            epsilon: file.rms_norm_eps.unwrap_or(1e-6) as f32,
+            max_positions: size("max_position_embeddings", file.max_position_embeddings.or(Some(40_960)))?,
+            ends: match file.eos_token_id {
+                Some(OneOrMany::One(end)) => vec![end],
+                Some(OneOrMany::Many(ends)) => ends,
+                None => Vec::new(),
+            },
+        };
+        let head = file.head_dim.unwrap_or_else(|| config.hidden as u64 / config.heads as u64);
+        if head != HEAD as u64 {
+            return Err(Error::Unsupported(format!("heads have {head} numbers, kernels here are for {HEAD}")));
+        }
+        config.checked()
+    }
+
+    /// The same if kernels can run it.
+    pub fn checked(self) -> Result<Self, Error> {
+        let refuse = |what: String| Err(Error::Unsupported(what));
+        if self.layers > MAX_LAYERS {
+            return refuse(format!("{} layers, at most {MAX_LAYERS} are run", self.layers));
+        }
+        if !self.heads.is_multiple_of(self.kv_heads) || ![1, 2, 4].contains(&(self.heads / self.kv_heads)) {
+            let (heads, kv_heads) = (self.heads, self.kv_heads);
+            return refuse(format!("{heads} heads share {kv_heads} of keys and values, kernels here are for 1, 2 or 4 each"));
+        }
+        for (name, value) in [("hidden_size", self.hidden), ("intermediate_size", self.intermediate)] {
+            // Rows are read 16 bytes at a time, plain products go in steps of 16, a block normalises at most 32768 numbers, and a vector lies in 48 KiB
+            // of shared memory.
+            if !value.is_multiple_of(16) || value > 24_000 {
+                return refuse(format!("{name} is {value}, kernels here are for multiples of 16 up to 24000"));
+            }
+        }
+        if !self.vocabulary.is_multiple_of(2) {
+            return refuse(format!("vocab_size is {}, an even number is needed", self.vocabulary));
+        }
+        Ok(self)
+    }
+
+    /// Query heads of a key/value head.
+    pub fn group(&self) -> usize {
+        self.heads / self.kv_heads
+    }
+
+    /// Numbers of all queries of a token.
+    pub fn q_width(&self) -> usize {
+        self.heads * HEAD
+    }
+
+    /// Numbers of queries, keys and values of a token.
+    pub fn qkv_width(&self) -> usize {
+        (self.heads + 2 * self.kv_heads) * HEAD
+    }
+
+    /// Weights of the linear layers of one layer, which every token is multiplied by.
+    pub fn layer_weights(&self) -> u64 {
+        let [hidden, q, qkv, wide] = [self.hidden, self.q_width(), self.qkv_width(), self.intermediate].map(|size| size as u64);
+        hidden * (qkv + q + 3 * wide)
+    }
+
+    /// Bytes that a decode step with so many positions before it reads at least: every weight that is multiplied, and the cache.
+    pub fn decode_bytes(&self, positions: usize) -> u64 {
+        let head = (self.vocabulary * self.hidden) as u64;
+        let cache = (2 * self.layers * self.kv_heads * HEAD * positions) as u64;
+        2 * (self.layers as u64 * self.layer_weights() + head + cache)
+    }
+
+    /// Floating-point operations of a step of so many tokens after `before` others, one of which is asked for logits.
+    pub fn flops(&self, tokens: usize, before: usize) -> u64 {
+        let linear = 2 * self.layers as u64 * self.layer_weights() * tokens as u64;
+        let seen: u64 = (0..tokens as u64).map(|token| before as u64 + token + 1).sum();
+        let attention = 4 * (self.layers * self.q_width()) as u64 * seen;
+        linear + attention + 2 * (self.vocabulary * self.hidden) as u64
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A model small enough for the host, with everything that the large have.
+    pub(crate) fn tiny() -> Config {
+        Config {
+            hidden: 64,
+            layers: 2,
+            heads: 4,
+            kv_heads: 2,
+            intermediate: 96,
+            vocabulary: 130,
+            tied: true,
+            rope_theta: 1e4,
+            epsilon: 1e-6,
+            max_positions: 64,
+            ends: vec![5],
+        }
+    }
+
+    const SMALL: &str = r#"{"architectures": ["Qwen3ForCausalLM"], "attention_bias": false, "eos_token_id": 151645, "head_dim": 128,
+        "hidden_act": "silu", "hidden_size": 1024, "intermediate_size": 3072, "max_position_embeddings": 40960, "model_type": "qwen3",
+        "num_attention_heads": 16, "num_hidden_layers": 28, "num_key_value_heads": 8, "rms_norm_eps": 1e-06, "rope_scaling": null,
+        "rope_theta": 1000000, "sliding_window": null, "tie_word_embeddings": true, "use_sliding_window": false, "vocab_size": 151936}"#;
+
+    #[test]
+    fn a_configuration_is_read() {
+        let config = Config::parse(SMALL).unwrap();
+        assert_eq!(config, Config { ends: vec![151_645], ..Config::qwen3_0_6b() });
+        let newer = SMALL.replace("\"rope_theta\": 1000000", "\"rope_parameters\": {\"rope_type\": \"default\", \"rope_theta\": 5e5}");
+        assert_eq!(Config::parse(&newer).unwrap().rope_theta.to_bits(), 5e5f64.to_bits());
+        let several = SMALL.replace("151645", "[1, 2]");
+        assert_eq!(Config::parse(&several).unwrap().ends, [1, 2]);
+    }
+
+    #[test]
+    fn what_is_not_run_is_said() {
+        for (from, to, said) in [
+            ("\"qwen3\"", "\"qwen3_moe\"", "model_type is qwen3_moe"),
+            ("\"silu\"", "\"gelu\"", "hidden_act"),
+            ("\"attention_bias\": false", "\"attention_bias\": true", "bias"),
+            ("\"rope_scaling\": null", "\"rope_scaling\": {\"type\": \"yarn\"}", "rope_scaling"),
+            ("\"use_sliding_window\": false", "\"use_sliding_window\": true", "sliding"),
+            ("\"head_dim\": 128", "\"head_dim\": 64", "heads have 64"),
+            ("\"num_key_value_heads\": 8", "\"num_key_value_heads\": 1", "16 heads share 1"),
+            ("\"hidden_size\": 1024", "\"hidden_size\": 1020", "hidden_size is 1020"),
+            ("\"num_hidden_layers\": 28", "\"num_hidden_layers\": 4000", "4000 layers"),
+            ("\"vocab_size\": 151936", "\"vocab_size\": 0", "vocab_size is 0"),
+            ("\"intermediate_size\": 3072", "\"other\": 1", "does not say intermediate_size"),
+            ("{\"architectures\"", "[\"architectures\"", "no configuration"),
+        ] {
+            let error = Config::parse(&SMALL.replace(from, to)).unwrap_err().to_string();
+            assert!(error.contains(said), "{to}: {error}");
+        }
+    }
+
+    #[test]
+    fn sizes_have_names_and_weights() {
+        assert_eq!(Config::named("Qwen/Qwen3-4B"), Some(Config::qwen3_4b()));
+        assert_eq!(Config::named("Qwen3-8B"), None);
+        // 0.596 and 4.02 billion parameters, of which the tied table is counted once; norms are a few thousand.
+        let weights = |config: &Config| config.layers as u64 * config.layer_weights() + (config.vocabulary * config.hidden) as u64;
+        assert_eq!(weights(&Config::qwen3_0_6b()), 595_984_384);
+        assert_eq!(weights(&Config::qwen3_4b()), 4_022_272_000);
+        assert!(Config::qwen3_4b().checked().is_ok() && tiny().checked().is_ok());
+    }
+}

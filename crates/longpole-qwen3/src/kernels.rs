@@ -1,0 +1,100 @@
+//! The kernels, compiled ahead by `cargo xtask kernels` and part of the program: which file each is in and what it is called there.
+
+macro_rules! kernels {
+    ($($(#[doc = $doc:literal])* $name:ident = $file:literal / $entry:literal,)*) => {
+        /// A kernel of `kernels/`.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Kernel {
+            $($(#[doc = $doc])* $name,)*
+        }
+
+        impl Kernel {
+            /// Every kernel.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// What it is called, which is what profilers show.
+            pub fn entry(self) -> &'static str {
+                match self {
+                    $(Self::$name => $entry,)*
+                }
+            }
+
+            /// The file without its ending that it is in.
+            pub fn file(self) -> &'static str {
+                match self {
+                    $(Self::$name => $file,)*
+                }
+            }
+
+            /// The compiled file.
+            pub fn image(self) -> &'static [u8] {
+                match self {
+                    $(Self::$name => include_bytes!(concat!("../kernels/fatbins/", $file, ".fatbin")),)*
+                }
+            }
+        }
+    };
+}
+
+kernels! {
+    /// Rows of the vocabulary.
+    Embedding = "embedding" / "embedding",
+    /// Normalisation of rows.
+    RmsNorm = "rms_norm" / "rms_norm",
+    /// A sum, kept and normalised.
+    AddRmsNorm = "rms_norm" / "add_rms_norm",
+    /// Normalised hidden state to queries, keys and values.
+    GemvQkv = "gemv_qkv" / "gemv_qkv",
+    /// A projection added to the hidden state.
+    GemvAdd = "gemv_add" / "gemv_add",
+    /// Normalised hidden state to silu(gate) * up.
+    GemvGateUp = "gemv_gate_up" / "gemv_gate_up",
+    /// Normalised hidden state to logits.
+    GemvLmHead = "gemv_lm_head" / "gemv_lm_head",
+    /// A matrix times a vector, plainly.
+    GemvRef = "gemv_ref" / "gemv_ref",
+    /// A matrix product, plainly.
+    GemmRef = "gemm_ref" / "gemm_ref",
+    /// Queries as attention reads them.
+    QInputs = "qkv_inputs" / "q_inputs",
+    /// Keys and values into the cache.
+    KvInputs = "qkv_inputs" / "kv_inputs",
+    /// Attention of one token, a query head for each key/value head.
+    AttentionDecode1 = "attention_decode" / "attention_decode_1",
+    /// Two query heads for each.
+    AttentionDecode2 = "attention_decode" / "attention_decode_2",
+    /// Four query heads for each.
+    AttentionDecode4 = "attention_decode" / "attention_decode_4",
+    /// Attention of many tokens.
+    AttentionPrefill = "attention_prefill" / "attention_prefill",
+    /// Attention, plainly.
+    AttentionRef = "attention_ref" / "attention_ref",
+    /// silu(gate) * up of many tokens.
+    Swiglu = "swiglu" / "swiglu",
+    /// The next token.
+    Sample = "sample" / "sample",
+    /// Seeded weights.
+    Random = "random" / "random_bf16",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kernel_is_in_its_file() {
+        for kernel in Kernel::ALL {
+            let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("kernels/{}.cu", kernel.file()));
+            let text = std::fs::read_to_string(&source).unwrap();
+            let named = text.contains(&format!(" {}(", kernel.entry())) || text.contains("attention_decode_##GROUP(");
+            assert!(named, "{} is not in {}", kernel.entry(), source.display());
+            // "fatb" in the order of the machine: FATBINC's magic number is of the data behind the wrapper.
+            assert_eq!(kernel.image().get(..4), Some(&[0x50, 0xED, 0x55, 0xBA][..]), "{}", kernel.file());
+        }
+        let mut files: Vec<(&str, usize)> = Kernel::ALL.iter().map(|kernel| (kernel.file(), kernel.image().len())).collect();
+        files.sort_unstable();
+        files.dedup();
+        let bytes: usize = files.iter().map(|(_, bytes)| bytes).sum();
+        assert!(bytes < 1_000_000, "{bytes} bytes of compiled kernels");
+    }
+}

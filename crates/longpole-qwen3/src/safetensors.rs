@@ -1,0 +1,262 @@
+//! Weights from safetensors files, one or several with an index.
+//!
+//! A file is the length of a header in 8 bytes (little endian), a header of JSON (`{"name": {"dtype", "shape", "data_offsets"}}`), and the data that
+//! the offsets count in. Files are mapped, so that weights go from the page cache to the device.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+use serde::Deserialize;
+
+use crate::error::Error;
+use crate::random::rounded;
+
+/// The largest header of the format.
+const MAX_HEADER_BYTES: u64 = 100_000_000;
+
+/// Numbers that are handed on at once.
+const PIECE: usize = 8 << 20;
+
+/// Takes numbers as bfloat16, with their offset in numbers.
+pub type Sink<'a> = dyn FnMut(usize, &[u8]) -> Result<(), Error> + 'a;
+
+/// Files of one model at most.
+const MAX_FILES: usize = 1000;
+
+/// The types of numbers that can be made bfloat16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Number {
+    Bf16,
+    F16,
+    F32,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    file: usize,
+    number: Number,
+    shape: Vec<usize>,
+    /// Bytes of the file.
+    range: std::ops::Range<usize>,
+}
+
+/// All tensors of a folder.
+pub struct Tensors {
+    folder: PathBuf,
+    files: Vec<Mmap>,
+    entries: BTreeMap<String, Entry>,
+    /// Tensors of other types, which matter only if asked for.
+    strange: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    dtype: String,
+    shape: Vec<usize>,
+    data_offsets: [usize; 2],
+}
+
+#[derive(Deserialize)]
+struct Index {
+    weight_map: BTreeMap<String, String>,
+}
+
+impl Tensors {
+    /// Opens `model.safetensors`, or the files that `model.safetensors.index.json` names.
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        let mut found = Self { folder: folder.to_owned(), files: Vec::new(), entries: BTreeMap::new(), strange: BTreeMap::new() };
+        let index = folder.join("model.safetensors.index.json");
+        let single = folder.join("model.safetensors");
+        if index.exists() {
+            let text = std::fs::read_to_string(&index).map_err(|cause| Error::file(&index, cause))?;
+            let parsed: Index =
+                serde_json::from_str(&text).map_err(|error| Error::content(&index, format!("no index of weights: {error}")))?;
+            let mut names: Vec<&String> = parsed.weight_map.values().collect();
+            names.sort();
+            names.dedup();
+            if names.len() > MAX_FILES {
+                return Err(Error::content(&index, format!("{} files, at most {MAX_FILES} are read", names.len())));
+            }
+            for name in names {
+                // A name, not a path: an index of somebody else's must not reach out of its folder.
+                if name.contains(['/', '\\']) || name == ".." {
+                    return Err(Error::content(&index, format!("`{name}` is no name of a file")));
+                }
+                found.add(&folder.join(name))?;
+            }
+        } else if single.exists() {
+            found.add(&single)?;
+        } else {
+            let what = "holds neither model.safetensors nor model.safetensors.index.json";
+            return Err(Error::NotFound(format!("{} {what}", folder.display())));
+        }
+        Ok(found)
+    }
+
+    fn add(&mut self, path: &Path) -> Result<(), Error> {
+        let bad = |what: String| Error::content(path, format!("no safetensors file: {what}"));
+        let file = File::open(path).map_err(|cause| Error::file(path, cause))?;
+        // SAFETY: the file is only read. If another program cuts it short meanwhile, this one ends with a bus error, as all that map files do.
+        let data = unsafe { Mmap::map(&file) }.map_err(|cause| Error::file(path, cause))?;
+        let length = data.first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes)).ok_or_else(|| bad("it has no header".to_owned()))?;
+        let room = data.len() as u64 - 8;
+        if length > MAX_HEADER_BYTES || length > room {
+            return Err(bad(format!("its header has {length} bytes, the file {}", data.len())));
+        }
+        let begin = 8 + length as usize;
+        let parsed: BTreeMap<String, serde_json::Value> =
+            serde_json::from_slice(&data[8..begin]).map_err(|error| bad(format!("its header is no JSON: {error}")))?;
+        for (name, value) in parsed {
+            if name == "__metadata__" {
+                continue;
+            }
+            let header: Header = serde_json::from_value(value).map_err(|error| bad(format!("{name}: {error}")))?;
+            let (number, bytes) = match header.dtype.as_str() {
+                "BF16" => (Number::Bf16, 2),
+                "F16" => (Number::F16, 2),
+                "F32" => (Number::F32, 4),
+                other => {
+                    self.strange.insert(name, other.to_owned());
+                    continue;
+                }
+            };
+            let [from, to] = header.data_offsets;
+            let count =
+                header.shape.iter().try_fold(1usize, |count, size| count.checked_mul(*size)).and_then(|count| count.checked_mul(bytes));
+            let (start, end) = (begin.checked_add(from), begin.checked_add(to));
+            match (start, end, count) {
+                (Some(start), Some(end), Some(count)) if start <= end && end <= data.len() && end - start == count => {
+                    let entry = Entry { file: self.files.len(), number, shape: header.shape, range: start..end };
+                    self.entries.insert(name, entry);
+                }
+                _ => return Err(bad(format!("{name}: {from}..{to} does not hold a shape of {:?}", header.shape))),
+            }
+        }
+        self.files.push(data);
+        Ok(())
+    }
+
+    /// Hands the numbers of a tensor on as bfloat16, piece by piece, each with its offset in numbers.
+    pub fn read(&self, name: &str, shape: &[usize], sink: &mut Sink<'_>) -> Result<(), Error> {
+        let entry = self.entries.get(name).ok_or_else(|| self.missing(name, shape))?;
+        if entry.shape != shape {
+            return Err(Error::Weights(format!("{name} has the shape {:?}, the configuration asks for {shape:?}", entry.shape)));
+        }
+        let data = self.files.get(entry.file).and_then(|file| file.get(entry.range.clone())).unwrap_or_default();
+        let mut made = Vec::new();
+        let mut convert = |bytes: usize, value: fn(&[u8]) -> f32| {
+            for (piece, chunk) in data.chunks(PIECE * bytes).enumerate() {
+                made.clear();
+                made.extend(chunk.chunks_exact(bytes).flat_map(|bytes| ((rounded(value(bytes)).to_bits() >> 16) as u16).to_ne_bytes()));
+                sink(piece * PIECE, &made)?;
+            }
+            Ok(())
+        };
+        match entry.number {
+            Number::Bf16 => data.chunks(PIECE * 2).enumerate().try_for_each(|(piece, chunk)| sink(piece * PIECE, chunk)),
+            Number::F32 => convert(4, |bytes| f32::from_le_bytes(bytes.try_into().unwrap_or_default())),
+            Number::F16 => convert(2, |bytes| half(u16::from_le_bytes(bytes.try_into().unwrap_or_default()))),
+        }
+    }
+
+    fn missing(&self, name: &str, shape: &[usize]) -> Error {
+        if let Some(number) = self.strange.get(name) {
+            return Error::Weights(format!("{name} holds numbers of type {number}; BF16, F16 and F32 are read"));
+        }
+        Error::Weights(format!("{name} of shape {shape:?} is not in {}", self.folder.display()))
+    }
+}
+
+/// A half-precision number.
+fn half(bits: u16) -> f32 {
+    let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
+    let (exponent, mantissa) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023));
+    sign * match exponent {
+        0 => mantissa * (1.0 / 16_777_216.0),
+        31 if mantissa == 0.0 => f32::INFINITY,
+        31 => f32::NAN,
+        _ => (1.0 + mantissa / 1024.0) * 2f32.powi(exponent - 15),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A file with these tensors: name, type, shape, data.
+    pub(crate) fn file(tensors: &[(&str, &str, &[usize], Vec<u8>)]) -> Vec<u8> {
+        let (mut header, mut data) = (serde_json::Map::new(), Vec::new());
+        for (name, number, shape, bytes) in tensors {
+            let offsets = [data.len(), data.len() + bytes.len()];
+            header.insert((*name).to_owned(), serde_json::json!({"dtype": number, "shape": shape, "data_offsets": offsets}));
+            data.extend(bytes);
+        }
+        header.insert("__metadata__".to_owned(), serde_json::json!({"format": "pt"}));
+        let header = serde_json::to_vec(&header).unwrap();
+        [(header.len() as u64).to_le_bytes().to_vec(), header, data].concat()
+    }
+
+    fn numbers(tensors: &Tensors, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {
+        let mut found = Vec::new();
+        tensors.read(name, shape, &mut |offset, bytes| {
+            assert_eq!(offset, found.len());
+            found.extend(longpole_bench::cuda::f32_of_bf16(bytes));
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    #[test]
+    fn numbers_become_bfloat16() {
+        let folder = tempfile::tempdir().unwrap();
+        let single: Vec<u8> = [1.5f32, -2.0, 1.0 + 1.0 / 256.0].iter().flat_map(|value| value.to_le_bytes()).collect();
+        let halves: Vec<u8> = [0x3C00u16, 0xC000, 0x0001].iter().flat_map(|bits| bits.to_le_bytes()).collect();
+        let content = file(&[
+            ("a", "BF16", &[2, 1], vec![0x80, 0x3F, 0, 0xC0]),
+            ("b", "F32", &[3], single),
+            ("c", "F16", &[3], halves),
+            ("d", "I8", &[1], vec![0]),
+        ]);
+        std::fs::write(folder.path().join("model.safetensors"), content).unwrap();
+        let tensors = Tensors::open(folder.path()).unwrap();
+        assert_eq!(numbers(&tensors, "a", &[2, 1]).unwrap(), [1.0, -2.0]);
+        assert_eq!(numbers(&tensors, "b", &[3]).unwrap(), [1.5, -2.0, 1.0]);
+        assert_eq!(numbers(&tensors, "c", &[3]).unwrap(), [1.0, -2.0, 2f32.powi(-24)]);
+        let said = |name: &str, shape: &[usize]| numbers(&tensors, name, shape).unwrap_err().to_string();
+        assert!(said("a", &[1, 2]).contains("[2, 1]") && said("a", &[1, 2]).contains("[1, 2]"));
+        assert!(said("model.norm.weight", &[64]).contains("model.norm.weight of shape [64] is not in"));
+        assert!(said("d", &[1]).contains("I8"));
+    }
+
+    #[test]
+    fn an_index_names_the_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("one.safetensors"), file(&[("a", "BF16", &[1], vec![0x80, 0x3F])])).unwrap();
+        std::fs::write(path("two.safetensors"), file(&[("b", "BF16", &[1], vec![0, 0x40])])).unwrap();
+        let index = |text: &str| std::fs::write(path("model.safetensors.index.json"), text).unwrap();
+        index(r#"{"metadata": {}, "weight_map": {"a": "one.safetensors", "b": "two.safetensors"}}"#);
+        let tensors = Tensors::open(folder.path()).unwrap();
+        assert_eq!((numbers(&tensors, "a", &[1]).unwrap(), numbers(&tensors, "b", &[1]).unwrap()), (vec![1.0], vec![2.0]));
+        index(r#"{"weight_map": {"a": "../one.safetensors"}}"#);
+        assert!(Tensors::open(folder.path()).err().unwrap().to_string().contains("no name of a file"));
+        index(r#"{"weight_map": {"a": "gone.safetensors"}}"#);
+        assert!(Tensors::open(folder.path()).err().unwrap().to_string().contains("gone.safetensors"));
+    }
+
+    #[test]
+    fn damaged_files_are_said() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(Tensors::open(folder.path()).err().unwrap().to_string().contains("holds neither"));
+        let whole = file(&[("a", "BF16", &[4], vec![0; 8])]);
+        let mut long_header = whole.clone();
+        long_header[..8].copy_from_slice(&u64::MAX.to_le_bytes());
+        let wrong_shape = file(&[("a", "BF16", &[usize::MAX, 3], vec![0; 8])]);
+        for damaged in [&whole[..4], &whole[..20], &whole[..whole.len() - 1], &long_header[..], &wrong_shape[..], b"\x02\0\0\0\0\0\0\0{["] {
+            std::fs::write(folder.path().join("model.safetensors"), damaged).unwrap();
+            assert!(Tensors::open(folder.path()).err().unwrap().to_string().contains("no safetensors file"), "{damaged:?}");
+        }
+    }
+}
