@@ -28,7 +28,8 @@ fn the_shell_is_as_recorded() {
         ("<script type=\"text/plain\" id=\"longpole-report\">", "</script>"),
         ("<script type=\"text/plain\" id=\"longpole-events\">", "</script>"),
         ("<script>", "</script>"),
-        ("sha256-", "'"),
+        ("script-src 'sha256-", "'"),
+        ("style-src 'sha256-", "'"),
     ] {
         let (before, rest) = shell.split_once(from).unwrap();
         let (_, after) = rest.split_once(to).unwrap();
