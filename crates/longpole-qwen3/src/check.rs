@@ -16,19 +16,7 @@ use crate::suite::{CaseBody, cases};
 
 /// Models that the host can run: queries that share keys by ones, twos and fours, lengths that fill no tile.
 fn small() -> Vec<(&'static str, Config)> {
-    let base = Config {
-        hidden: 64,
-        layers: 2,
-        heads: 4,
-        kv_heads: 2,
-        intermediate: 96,
-        vocabulary: 130,
-        tied: true,
-        rope_theta: 1e4,
-        epsilon: 1e-6,
-        max_positions: 4096,
-        ends: Vec::new(),
-    };
+    let base = Config::small();
     vec![
         ("small", base.clone()),
         ("small-group4", Config { hidden: 320, intermediate: 1056, heads: 8, vocabulary: 1002, tied: false, ..base.clone() }),

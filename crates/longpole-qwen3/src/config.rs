@@ -73,6 +73,23 @@ struct File {
 }
 
 impl Config {
+    /// One that the host can run, with everything that the large ones have: for checks and tests.
+    pub(crate) fn small() -> Self {
+        Self {
+            hidden: 64,
+            layers: 2,
+            heads: 4,
+            kv_heads: 2,
+            intermediate: 96,
+            vocabulary: 130,
+            tied: true,
+            rope_theta: 1e4,
+            epsilon: 1e-6,
+            max_positions: 4096,
+            ends: Vec::new(),
+        }
+    }
+
     /// Qwen3-0.6B.
     pub fn qwen3_0_6b() -> Self {
         Self { hidden: 1024, layers: 28, heads: 16, intermediate: 3072, ..Self::qwen3_4b() }
@@ -230,19 +247,7 @@ pub(crate) mod tests {
 
     /// A model small enough for the host, with everything that the large have.
     pub(crate) fn tiny() -> Config {
-        Config {
-            hidden: 64,
-            layers: 2,
-            heads: 4,
-            kv_heads: 2,
-            intermediate: 96,
-            vocabulary: 130,
-            tied: true,
-            rope_theta: 1e4,
-            epsilon: 1e-6,
-            max_positions: 64,
-            ends: vec![5],
-        }
+        Config { max_positions: 64, ends: vec![5], ..Config::small() }
     }
 
     const SMALL: &str = r#"{"architectures": ["Qwen3ForCausalLM"], "attention_bias": false, "eos_token_id": 151645, "head_dim": 128,

@@ -193,6 +193,15 @@ pub(crate) fn find_folder(output: &OsStr, input: &OsStr, names: &[String]) -> Re
     Ok(real)
 }
 
+/// Refuses an output that something is read from.
+pub(crate) fn refuse_inputs(output: Option<&OsStr>, inputs: &[Option<&OsStr>]) -> Result<(), Failure> {
+    let Some((output, real)) = output.and_then(|output| Some((output, Path::new(output).canonicalize().ok()?))) else { return Ok(()) };
+    if real.is_file() && inputs.iter().flatten().any(|input| is_one_of(&real, input)) {
+        return Err(Failure::Usage(format!("`{}` is an input, which is not overwritten; choose another name", output.display())));
+    }
+    Ok(())
+}
+
 /// Whether a file is an input.
 fn is_one_of(file: &Path, input: &OsStr) -> bool {
     if input == "-" { is_standard_input(file) } else { Path::new(input).canonicalize().is_ok_and(|input| input == file) }

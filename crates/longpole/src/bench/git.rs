@@ -17,7 +17,8 @@ pub(crate) fn state() -> Option<Git> {
     if revision.is_empty() || !revision.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
-    // Files that git does not know, such as the results themselves, are no change of the sources.
-    let changes = host.run(&git, &["status", "--porcelain", "--untracked-files=no"]);
+    // Files that git does not know, such as the results themselves, are no change of the sources. Without the lock that git takes to refresh its
+    // index: a measurement must not get in the way of who works there, nor leave the lock behind when it is ended.
+    let changes = host.run(&git, &["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"]);
     Some(Git { revision, dirty: changes.output().map(|changes| !changes.trim().is_empty()) })
 }

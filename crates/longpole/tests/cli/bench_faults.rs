@@ -156,6 +156,16 @@ fn a_place_that_cannot_be_written_to_is_said_and_costs_no_table() {
         assert!(refused.code == Some(2) && refused.stderr.contains("the results cannot be written to"), "{place_of:?}: {}", refused.stderr);
         assert!(!Path::new(&ran).exists(), "nothing was measured");
     }
+    // Neither is what it is compared with, or held against, written over.
+    let before = place.path("before.json");
+    for name in ["--compare", "--peaks"] {
+        fs::copy(root().join(if name == "--peaks" { "corpus/bench/peaks.json" } else { "corpus/bench/before.json" }), &before)
+            .expect("copied");
+        let kept = fs::read(&before).expect("read");
+        let refused = run(&["bench", "run", WARP, "--suite", &marked, name, &before, "-o", &before]);
+        assert!(refused.code == Some(2) && refused.stderr.contains("is an input, which is not overwritten"), "{name}: {}", refused.stderr);
+        assert!(fs::read(&before).expect("read") == kept && !Path::new(&ran).exists(), "nothing was measured");
+    }
     // The folder goes while it measures, and a file takes its place.
     let results = place.path("results");
     let going = running(
@@ -173,6 +183,29 @@ fn a_place_that_cannot_be_written_to_is_said_and_costs_no_table() {
     assert!(page.stderr.contains("error: the results cannot be written to"), "{}", page.stderr);
     let again = run(&["bench", "run", COPY, WARP, "--suite", &going, "--results", &results, "-q"]);
     assert!(again.code == Some(2) && again.stdout.is_empty(), "a file is no folder: {}", again.stderr);
+}
+
+#[test]
+fn the_repository_that_is_measured_in_is_left_as_it_was() {
+    let place = Place::new();
+    let folder = place.path("repository");
+    let git = |args: &[&str]| {
+        let identity = ["-c", "user.name=x", "-c", "user.email=x@x"];
+        Command::new("git").arg("-C").arg(&folder).args(identity).args(args).output().is_ok_and(|output| output.status.success())
+    };
+    fs::create_dir(&folder).expect("made");
+    let file = Path::new(&folder).join("file");
+    fs::write(&file, "1").expect("written");
+    assert!(git(&["init", "-q"]) && git(&["add", "file"]) && git(&["commit", "-qm", "x"]));
+    // Of another time and the same content: git would note that in its index.
+    let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+    fs::File::options().write(true).open(&file).and_then(|file| file.set_modified(long_ago)).expect("set");
+    let index = || fs::read(Path::new(&folder).join(".git/index")).expect("read");
+    let before = index();
+    let ran = command(&["bench", "run", WARP, "--suite", &suite(), "-q"]).current_dir(&folder).output().expect("it runs");
+    assert_eq!(ran.status.code(), Some(0), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(index() == before, "the index is as it was");
+    assert!(git(&["status"]) && index() != before, "git itself does refresh it");
 }
 
 #[test]

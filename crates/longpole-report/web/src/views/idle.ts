@@ -1,4 +1,5 @@
 /** Why the devices were idle: causes, by range, by what the host did meanwhile. */
+import { CAUSES } from "../causes";
 import type { Context } from "../context";
 import type { Idle } from "../documents";
 import { causeLook } from "../palette";
@@ -8,23 +9,6 @@ import { type Child, h } from "../text";
 import { decimal, percent, percents, plural, time, words } from "../units";
 import { facts } from "./header";
 import { filled } from "./tables";
-
-export const MEANING: Record<string, string> = {
-  blocked_in_sync: "host waited, device had no work left",
-  dispatch: "an operator's own host time",
-  python: "in a recorded Python function",
-  outside_operators: "host code outside operators",
-  allocation: "allocating or freeing memory",
-  graph_launch: "host was launching a graph",
-  compile_or_load: "compiling, tuning, loading code",
-  profiler: "the profiler's own work",
-  launch_latency: "launch call to kernel's start",
-  event_wait: "stream waited for an event",
-  dependency: "waited for another stream",
-  graph_internal: "between kernels of one graph",
-  copy_engine: "between computing and copying",
-  nothing_recorded: "nothing in the trace says why",
-};
 
 type Cause = Idle["causes"][number];
 
@@ -71,7 +55,7 @@ export function idle(context: Context): HTMLElement | null {
     { key: "intervals", label: "intervals", kind: "count", value: (row) => row.intervals },
     { key: "largest", label: "largest", kind: "time", value: (row) => row.largest_ns },
     { key: "at", label: "at", kind: "time", value: (row) => row.largest_at_ns, title: "when the largest began" },
-    { key: "meaning", label: "meaning", kind: "prose", value: (row) => MEANING[row.cause] ?? "" },
+    { key: "meaning", label: "meaning", kind: "prose", value: (row) => CAUSES[row.cause] ?? "" },
   ];
   const rangeColumns: Column<Idle["by_range"][number]>[] = [
     { key: "name", label: "range", kind: "name", value: (row) => row.name },

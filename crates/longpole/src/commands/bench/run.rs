@@ -16,6 +16,7 @@ use crate::bench::record::{Place, Record};
 use crate::bench::when::When;
 use crate::bench::{choose, show, store};
 use crate::exit::Failure;
+use crate::target::refuse_inputs;
 
 pub(super) fn run(args: &BenchRunArgs) -> Result<(), Failure> {
     if args.compare.is_none() && (args.comparing.gate || args.comparing.suite_before.is_some()) {
@@ -24,6 +25,8 @@ pub(super) fn run(args: &BenchRunArgs) -> Result<(), Failure> {
     // Before anything is measured, so that a mistyped path does not cost the measuring.
     let before = args.compare.as_deref().map(store::read).transpose()?;
     let peaks = PeaksFile::read(args.peaks.as_deref())?;
+    let read = [before.as_ref().map(|(_, path)| path.as_os_str()), args.peaks.as_deref()];
+    refuse_inputs(args.save.output.as_deref().map(AsRef::as_ref), &read)?;
     let suite = suite(&args.suite)?;
     let suite_before = suite_before(&args.comparing, &args.suite.more)?;
     let list = suite.list()?;

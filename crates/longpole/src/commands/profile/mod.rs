@@ -21,6 +21,7 @@ use crate::bench::when::When;
 use crate::bench::{choose, git, interrupt, store};
 use crate::exit::{Failure, complain};
 use crate::sink::Sink;
+use crate::target::refuse_inputs;
 use follow::{Followed, follow};
 use line::Depth;
 
@@ -47,6 +48,7 @@ pub(super) fn run(args: &ProfileArgs) -> Result<(), Failure> {
     let keys: Vec<Key> = chosen.iter().map(|benchmark| benchmark.key.clone()).collect();
     let ncu = find_ncu(args.ncu.as_deref())?;
     let depth = Depth::of(args);
+    refuse_inputs(args.output.as_deref().map(AsRef::as_ref), &[args.compare.as_deref()])?;
     let is_whole = keys.iter().any(Key::is_whole_model);
     let expected = if is_whole { Some(estimate(args, &suite, &keys, &ncu, depth)?) } else { None };
     if args.estimate {
