@@ -195,9 +195,11 @@ impl Config {
         // Rows are read 16 bytes at a time, plain products go in steps of 16, and the threads of a block have all columns of a row: one piece of eight each
         // where the row is normalised, two elsewhere.
         let most = MAX_COLUMNS as usize;
-        for (name, value, most) in
-            [("hidden_size", self.hidden, most / 2), ("intermediate_size", self.intermediate, most), ("the width of queries", self.q_width(), most)]
-        {
+        for (name, value, most) in [
+            ("hidden_size", self.hidden, most / 2),
+            ("intermediate_size", self.intermediate, most),
+            ("the width of queries", self.q_width(), most),
+        ] {
             if !value.is_multiple_of(16) || value > most {
                 return refuse(format!("{name} is {value}, kernels here are for multiples of 16 up to {most}"));
             }

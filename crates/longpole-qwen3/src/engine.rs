@@ -67,7 +67,9 @@ impl Engine {
         let executor = Executor::new(driver)?;
         if !gemv::suits(executor.machine(), &config) {
             let bytes = executor.machine().shared_bytes >> 10;
-            return Err(Error::Unsupported(format!("a block of this device has {bytes} KiB of shared memory, too few for rows of this model")));
+            return Err(Error::Unsupported(format!(
+                "a block of this device has {bytes} KiB of shared memory, too few for rows of this model"
+            )));
         }
         let arena = driver.allocate(layout.bytes)?;
         let sms = driver.device().sm_count.unwrap_or(1);
@@ -141,7 +143,8 @@ impl Engine {
         let mut conversions = Vec::new();
         for tensor in tensors(&self.config) {
             let offset = self.layout.weight(tensor.place).offset + 2 * tensor.offset;
-            let number = from.read(&tensor.name, &tensor.shape, &mut |at, bytes| Ok(driver.write_part(&self.arena, offset + 2 * at, bytes)?))?;
+            let number =
+                from.read(&tensor.name, &tensor.shape, &mut |at, bytes| Ok(driver.write_part(&self.arena, offset + 2 * at, bytes)?))?;
             if number == Halves::Bf16 {
                 conversions.push(ops::convert(self.arena.address() + offset as u64, tensor.count(), self.sms));
             }

@@ -36,12 +36,10 @@ impl Executor {
             };
             functions.insert(*kernel, driver.function(&module, kernel.entry())?);
         }
-        let machine = Machine {
-            sms: driver.device().sm_count.unwrap_or(1),
-            shared_bytes: driver.block_shared_bytes(),
-            streams: major >= 9,
-        };
-        let rings = [Kernel::GemvQkv, Kernel::GemvGateUp, Kernel::GemvAdd, Kernel::GemvLmHead].map(|kernel| (kernel, crate::gemv::most_shared(machine)));
+        let machine =
+            Machine { sms: driver.device().sm_count.unwrap_or(1), shared_bytes: driver.block_shared_bytes(), streams: major >= 9 };
+        let rings = [Kernel::GemvQkv, Kernel::GemvGateUp, Kernel::GemvAdd, Kernel::GemvLmHead]
+            .map(|kernel| (kernel, crate::gemv::most_shared(machine)));
         for (kernel, bytes) in rings.into_iter().chain([(Kernel::AttentionPrefill, ATTENTION_SHARED)]) {
             if let Some(function) = functions.get(&kernel) {
                 driver.allow_shared(function, bytes)?;
@@ -95,7 +93,8 @@ impl Executor {
                     }
                 }
                 Step::Product { sizes, wide, addresses: [a, b, out] } => {
-                    let product = self.products.get(&(*sizes, *wide)).ok_or_else(|| Error::Setup(format!("no product of {sizes:?} was prepared")))?;
+                    let product =
+                        self.products.get(&(*sizes, *wide)).ok_or_else(|| Error::Setup(format!("no product of {sizes:?} was prepared")))?;
                     // SAFETY: as the caller says.
                     unsafe { product.launch_at(driver, *a, *b, *out)? };
                 }

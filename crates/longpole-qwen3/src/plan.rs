@@ -109,7 +109,11 @@ impl<'a> Planner<'a> {
         let [attended, delta, gate_up, activated] = [Part::Attended, Part::Delta, Part::GateUp, Part::Activated].map(|part| self.at(part));
         // The plain way of one token is a matrix times a vector.
         let linear = |w: Matrix, x: u64, out: u64, wide: bool| {
-            if variant == Variant::Ref && tokens == 1 { ops::gemv_ref(w, x, out, wide) } else { ops::gemm(variant, w, x, out, tokens, wide) }
+            if variant == Variant::Ref && tokens == 1 {
+                ops::gemv_ref(w, x, out, wide)
+            } else {
+                ops::gemm(variant, w, x, out, tokens, wide)
+            }
         };
         let add = |norm: Norm| ops::add_rms_norm(hidden, delta, norm, hidden, normed, [tokens, width]);
         let mut steps = vec![ops::embedding(self.table(Place::Embedding), self.at(Part::Tokens), tokens, hidden)];
@@ -177,7 +181,11 @@ mod tests {
                 Step::Launch(launch) => {
                     let Arg::Address(_) = launch.arguments[0] else { panic!("{launch:?}") };
                     assert!(launch.grid.blocks.iter().all(|blocks| *blocks > 0) && launch.grid.threads[0].is_multiple_of(32));
-                    assert!(launch.grid.blocks[1] < 65_536 && launch.grid.threads[0] <= 1024 && launch.grid.blocks[0].is_multiple_of(launch.grid.cluster));
+                    assert!(
+                        launch.grid.blocks[1] < 65_536
+                            && launch.grid.threads[0] <= 1024
+                            && launch.grid.blocks[0].is_multiple_of(launch.grid.cluster)
+                    );
                     launch.arguments.iter().filter_map(|argument| if let Arg::Address(at) = argument { Some(*at) } else { None }).collect()
                 }
                 Step::Product { addresses, .. } => addresses.to_vec(),

@@ -145,11 +145,18 @@ fn add_rms_norm(config: &Config, tokens: usize) -> Case {
         shape: vec![("tokens", tokens), ("columns", columns)],
         bytes: (2 * columns * (7 * tokens + 1)) as u64,
         flops: None,
-        inputs: vec![Input::Wide(activations(1), count), Input::Wide(activations(6), count), Input::Numbers(norms(2), columns), Input::Zeros(4 * count)],
+        inputs: vec![
+            Input::Wide(activations(1), count),
+            Input::Wide(activations(6), count),
+            Input::Numbers(norms(2), columns),
+            Input::Zeros(4 * count),
+        ],
         outputs: count,
         wide: false,
         slack: SLACK,
-        steps: Box::new(move |_, at, out| vec![ops::add_rms_norm(at[0], at[1], Norm { at: at[2], epsilon }, at[3], out, [tokens, columns])]),
+        steps: Box::new(move |_, at, out| {
+            vec![ops::add_rms_norm(at[0], at[1], Norm { at: at[2], epsilon }, at[3], out, [tokens, columns])]
+        }),
         expected: Box::new(move |places| {
             let one = |at: &usize| {
                 let parts = [1, 6].map(|seed| row(activations(seed), at / columns, columns));
