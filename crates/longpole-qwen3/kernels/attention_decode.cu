@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(WARPS * 32) attention_decode(
     const bool query = warp < count;
     if (query || (owner && (warp == HEADS || warp == HEADS + 1))) {
         const float2* line = (const float2*)(qkv + (query ? first_head + warp : heads + (warp - HEADS) * kv_heads + kv_head) * 128);
-        const float2 a = line[lane], b = line[lane + 32];
+        const float2 a = load_now(line + lane), b = load_now(line + lane + 32);
         const bool turns = warp <= HEADS;
         const float4 turned = turns ? normed_rotated(a, b, w_near, w_far, cosine, sine, epsilon) : make_float4(a.x, a.y, b.x, b.y);
         const unsigned int near = packed(turned.x, turned.y), far = packed(turned.z, turned.w);

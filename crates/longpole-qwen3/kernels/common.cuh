@@ -47,8 +47,7 @@ __device__ __forceinline__ uint4 load_once(const uint4* from) {
     return value;
 }
 
-// The same of 8 and of 4 bytes, where the compiler would otherwise put off a load until its value is needed, behind a wait. `load_now` may read what
-// kernels write.
+// The same of 8 and of 4 bytes, where the compiler would otherwise put off a load until its value is needed, behind a wait.
 __device__ __forceinline__ float2 load_once(const float2* from) {
     float2 value;
     asm volatile("ld.global.nc.v2.f32 {%0, %1}, [%2];" : "=f"(value.x), "=f"(value.y) : "l"(from));
@@ -61,9 +60,29 @@ __device__ __forceinline__ unsigned int load_once(const unsigned int* from) {
     return value;
 }
 
+// What the kernel ahead wrote, read after the wait for it: not by the path for what never changes, which compilers take for constant pointers, since this
+// kernel had begun when it was written.
 __device__ __forceinline__ float load_now(const float* from) {
     float value;
     asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"(from) : "memory");
+    return value;
+}
+
+__device__ __forceinline__ float2 load_now(const float2* from) {
+    float2 value;
+    asm volatile("ld.global.v2.f32 {%0, %1}, [%2];" : "=f"(value.x), "=f"(value.y) : "l"(from) : "memory");
+    return value;
+}
+
+__device__ __forceinline__ float4 load_now(const float4* from) {
+    float4 value;
+    asm volatile("ld.global.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w) : "l"(from) : "memory");
+    return value;
+}
+
+__device__ __forceinline__ unsigned int load_now(const unsigned int* from) {
+    unsigned int value;
+    asm volatile("ld.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
     return value;
 }
 

@@ -6,7 +6,7 @@ extern "C" __global__ void __launch_bounds__(128) embedding(const uint4* __restr
     const unsigned int chunks = hidden / 8;
     wait_for_previous();
     let_next_begin();
-    const unsigned int token = min(tokens[blockIdx.x], vocabulary - 1);
+    const unsigned int token = min(load_now(tokens + blockIdx.x), vocabulary - 1);
     for (unsigned int at = threadIdx.x; at < chunks; at += blockDim.x) {
         float value[8];
         unpacked(table[(unsigned long long)token * chunks + at], value);

@@ -17,7 +17,15 @@
 // Eight numbers of a hidden state, which has 32 bits, or zeros behind its end.
 __device__ __forceinline__ void load_part(const float* x, unsigned int at, unsigned int chunks, float* to) {
     if (at < chunks) {
-        load8(x + at * 8, to);
+        const float4 a = load_now((const float4*)(x + at * 8)), b = load_now((const float4*)(x + at * 8 + 4));
+        to[0] = a.x;
+        to[1] = a.y;
+        to[2] = a.z;
+        to[3] = a.w;
+        to[4] = b.x;
+        to[5] = b.y;
+        to[6] = b.z;
+        to[7] = b.w;
     } else {
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
@@ -26,7 +34,7 @@ __device__ __forceinline__ void load_part(const float* x, unsigned int at, unsig
     }
 }
 
-// What a block is to do: outputs `begin` to `begin + count`, of which each has one row, or two that lie `apart` rows from each other.
+// What a block is to do: outputs `begin` to `begin + count`.
 struct Share {
     unsigned int begin, count;
 };
@@ -40,7 +48,7 @@ __device__ __forceinline__ Share share_of_block(unsigned int outputs) {
 // `before(output)` is read by the thread that will finish an output, as soon as the kernel ahead is done, and `done(output, sums, before)` gets it
 // back with the sums of the output's rows.
 //
-// A thread has CHUNKS pieces of eight columns. Threads of a block: as many as that takes for all columns, rounded up to whole warps, times any number of
+// An output has RPO rows, as many rows apart as there are outputs. A thread has CHUNKS pieces of eight columns. Threads of a block: as many as that takes for all columns, rounded up to whole warps, times any number of
 // groups that take stages in turn, and a warp for the copies.
 template <bool NORM, int RPO, int ROWS, int CHUNKS, typename Before, typename Done>
 __device__ __forceinline__ void gemv(const uint4* __restrict__ w, const float* __restrict__ x, const uint4* __restrict__ norm, float epsilon,

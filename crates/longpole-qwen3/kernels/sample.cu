@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(256) sample(const float* __restrict
     const unsigned int seed = mixed(how->seed ^ mixed(now + 0x9E3779B1u));
     unsigned long long best = 0;
     for (unsigned int at = blockIdx.x * blockDim.x + threadIdx.x; at < vocabulary; at += gridDim.x * blockDim.x) {
-        float value = logits[at];
+        float value = load_now(logits + at);
         if (inverse > 0.0f) {
             // Between 2^-24 and 1 - 2^-24, exact in 32 bits, so that neither logarithm is of 0.
             const float even = ((float)(mixed(at * 0x9E3779B1u + seed) >> 9) + 0.5f) * (1.0f / 8388608.0f);
