@@ -49,7 +49,7 @@ Examples:
   longpole doctor                                  what can be profiled on this machine
 
 Exit codes: 0 fine, 1 a check failed (check, diff --gate, bench compare --gate, doctor --strict), 2 usage, 3 input unreadable (or partial, under --strict);
-`record` and `profile` return the status of their program."
+`record` and `profile` return the status of their program, `steps --run` where it is not 0."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

@@ -80,14 +80,14 @@ impl Halving<'_> {
 mod tests {
     use super::*;
 
-    fn step(busy: i64) -> Option<Step> {
+    fn step(busy: i64) -> Step {
         let (activities, rows, layers) = (Vec::new(), Vec::new(), Vec::new());
-        Some(Step { number: 0, range: None, start: Ns(0), end: Ns(busy), busy_ns: Ns(busy), period_ns: None, activities, rows, layers })
+        Step { number: 0, range: None, start: Ns(0), end: Ns(busy), busy_ns: Ns(busy), period_ns: None, activities, rows, layers }
     }
 
     #[test]
     fn each_window_is_halved_by_itself() {
-        let steps: Vec<Option<Step>> = [9, 5, 4, 8, 3, 2, 1, 7].map(step).into();
+        let steps: Vec<Option<Step>> = [9, 5, 4, 8, 3, 2, 1, 7].map(|busy| Some(step(busy))).into();
         let members: Vec<usize> = (0..steps.len()).collect();
         let halves = |last_half, window_of: &[usize]| Halving { last_half, window_of }.halves(&members, &steps);
         let by_window = halves(true, &[1, 1, 1, 2, 2, 2, 2, 3]);

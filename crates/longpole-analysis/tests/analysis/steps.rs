@@ -376,7 +376,10 @@ fn surrounded(names: &[&str], steps: usize) -> Model {
         let start = model.now;
         for _ in 0..steps {
             let step = model.now;
-            model.part("a", 10, 4, 0);
+            model.part("embed", 3, 4, 0);
+            for _ in 0..8 {
+                model.part("layer", 9, 4, 0);
+            }
             model.range("decode", step);
             model.now += 50;
         }

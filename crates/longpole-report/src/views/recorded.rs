@@ -46,7 +46,7 @@ impl Recorded<'_> {
     pub(super) fn blocks(&self, last_half: bool) -> [Block; 2] {
         let each = if self.windows.is_some_and(|windows| windows > 1) { "each window" } else { "the window" };
         let shown = if last_half {
-            format!("the second half of each group's steps in {each}; the first half is in the line `halves` alone")
+            format!("the second half of each group's steps in {each}; of the first half busy alone, in `halves`")
         } else {
             "all steps".to_owned()
         };

@@ -36,6 +36,11 @@ pub(in crate::commands) struct Collected {
 }
 
 impl Collected {
+    /// Whether a process could not be recorded, whenever it ran.
+    pub(in crate::commands) const fn is_refused(&self) -> bool {
+        self.refused.is_some()
+    }
+
     /// Why there is no recording. The flags are those that say what is recorded.
     pub(in crate::commands) fn why_nothing(&self, flags: &str) -> String {
         if let Some((why, hint)) = &self.refused {

@@ -116,8 +116,10 @@ fn report(args: &RecordArgs, recorded: Recorded) -> Option<String> {
             complain(&printable(text));
         }
     };
-    recorded.killed("what it recorded until then follows").iter().for_each(|said| note(said));
-    recorded.still_running().iter().for_each(|said| note(said));
+    if let Some(said) = recorded.killed("what it recorded until then follows") {
+        note(&said);
+    }
+    let still_running = recorded.still_running();
     let collected = match recorded.into_collected() {
         Ok(collected) => collected,
         Err(said) => return Some(said),
@@ -125,6 +127,9 @@ fn report(args: &RecordArgs, recorded: Recorded) -> Option<String> {
     let Some(path) = &collected.path else {
         return Some(collected.why_nothing("--range, --delay and --duration"));
     };
+    if let Some(said) = &still_running {
+        note(said);
+    }
     let shown = path.display().to_string();
     if args.quiet {
         return None;

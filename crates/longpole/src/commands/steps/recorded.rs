@@ -69,16 +69,21 @@ pub(super) fn run(args: &StepsArgs, prepared: &Prepared) -> Result<(), Failure> 
     let began = Instant::now();
     let recorded = record::record(&request, &output)?;
     let (ended, ran) = (recorded.ended, began.elapsed());
-    if let Some(said) = recorded.still_running().filter(|_| !args.common.quiet) {
-        complain(&said);
-    }
+    let still_running = recorded.still_running();
     let failed = recorded.killed("the steps are of what it recorded until then").or_else(|| {
         (ended.status() != 0)
             .then(|| format!("the program ended with status {}; the steps are of what it recorded until then", ended.status()))
     });
-    let collected = recorded.into_collected().map_err(|said| without_steps(ended, said))?;
+    let collected = match recorded.into_collected() {
+        Ok(collected) => collected,
+        Err(said) => {
+            // Its parts are said to be there.
+            let _ = scratch.keep();
+            return Err(without_steps(ended, said));
+        }
+    };
     let Some(path) = &collected.path else {
-        let why = match delay.filter(|delay| ran < *delay) {
+        let why = match delay.filter(|delay| ran < *delay && !collected.is_refused()) {
             Some(delay) => format!(
                 "nothing was recorded: the program ended after {:.1} s, within the delay of {} s; --delay takes a shorter one",
                 ran.as_secs_f64(),
@@ -88,14 +93,16 @@ pub(super) fn run(args: &StepsArgs, prepared: &Prepared) -> Result<(), Failure> 
         };
         return Err(without_steps(ended, why));
     };
+    if let Some(said) = still_running.filter(|_| !args.common.quiet) {
+        complain(&said);
+    }
     let results = read(args, prepared, path, &request, ended);
     drop(scratch);
     match (failed, results) {
         (Some(said), Ok(_)) => Err(Failure::Program(ended.status(), Some(said))),
         (None, Ok(true)) => Ok(()),
         (None, Ok(false)) => Err(Failure::Input(format!("no steps were found in what was recorded of `{}` (see {FLAGS})", shown(program)))),
-        // A reader that has gone is no failure; what is wrong with the report is said, and the program's status is its own.
-        (Some(_), Err(Failure::Output(error))) => Err(Failure::Output(error)),
+        // What is wrong with the report is said, and the program's status is its own.
         (Some(_), Err(failure)) => Err(Failure::Program(ended.status(), failure.message())),
         (None, Err(failure)) => Err(failure),
     }
