@@ -122,9 +122,10 @@ Examples:
 order of kernels alone. --filter takes markers (or, without any, groups) whose name matches.
 Sort keys: part (default), time, spread, calls. Of each group the rows with most time are shown.
 
---run runs a program, leaves it alone for a second after CUDA starts, records two, and reports the second half of the steps in that window;
-with --range nvtx:NAME each range of that name is such a window. What the program prints goes to standard error. Returns its status if it fails;
-3 when nothing was recorded, or nothing with steps.
+--run runs a program, leaves it alone for a second after CUDA starts, records two, and reports the
+second half of the steps in that window; with --range nvtx:NAME each range of that name is a window.
+What the program prints goes to standard error. Returns its status if it fails, and 3 when nothing
+was recorded, or nothing with steps.
 
 Examples:
   longpole steps trace.json.gz

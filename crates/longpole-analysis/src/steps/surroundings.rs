@@ -20,8 +20,7 @@ const DEPTH: usize = 16;
 pub(super) fn prefixes(index: &TraceIndex<'_>, steps: &[(RangeId, u32)]) -> Vec<String> {
     let (trace, tree) = (index.trace(), index.tree());
     let around = |range: RangeId| {
-        let node = tree.range_node(range);
-        let above = node.into_iter().flat_map(|node| tree.ancestors(node).filter(move |above| *above != node)).take(DEPTH);
+        let above = tree.range_node(range).into_iter().flat_map(|node| tree.ancestors(node)).take(DEPTH);
         above.filter_map(|above| if let HostRow::Range(range) = tree.row(above) { Some(range) } else { None })
     };
     let mut held: HashMap<(RangeId, u32), u32, FixedState> = HashMap::default();

@@ -64,6 +64,11 @@ impl Place {
     }
 }
 
+#[test]
+fn help_tells_the_two_ways_apart() {
+    insta::assert_snapshot!("steps_help", print(&["steps", "--help"]));
+}
+
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
