@@ -23,12 +23,6 @@ __device__ __forceinline__ void matrices_turned(unsigned int (&to)[4], unsigned 
                  : "r"(at));
 }
 
-__device__ __forceinline__ void multiply(float (&sum)[4], const unsigned int (&a)[4], unsigned int b0, unsigned int b1) {
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                 : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-
 // 64 lines of 256 bytes into shared memory; lines from `there` on are zeros.
 __device__ __forceinline__ void fetch(unsigned int to, const uint4* from, unsigned int there) {
     for (unsigned int at = threadIdx.x; at < TILE * 16; at += 128) {
@@ -93,8 +87,8 @@ extern "C" __global__ void __launch_bounds__(128) attention_prefill(const uint4*
             for (int n = 0; n < 4; ++n) {
                 unsigned int b[4];
                 matrices(b, k_at + place(n * 16 + (matrix >> 1) * 8 + inner, s * 2 + (matrix & 1)));
-                multiply(score[2 * n], q[s], b[0], b[1]);
-                multiply(score[2 * n + 1], q[s], b[2], b[3]);
+                multiply(score[2 * n], q[s][0], q[s][1], q[s][2], q[s][3], b[0], b[1]);
+                multiply(score[2 * n + 1], q[s][0], q[s][1], q[s][2], q[s][3], b[2], b[3]);
             }
         }
         // Only the last keys of a tile's queries lie ahead of some of them.
@@ -147,8 +141,8 @@ extern "C" __global__ void __launch_bounds__(128) attention_prefill(const uint4*
             for (int n = 0; n < 8; ++n) {
                 unsigned int b[4];
                 matrices_turned(b, v_at + place(s * 16 + (matrix & 1) * 8 + inner, n * 2 + (matrix >> 1)));
-                multiply(sum[2 * n], a, b[0], b[1]);
-                multiply(sum[2 * n + 1], a, b[2], b[3]);
+                multiply(sum[2 * n], a[0], a[1], a[2], a[3], b[0], b[1]);
+                multiply(sum[2 * n + 1], a[0], a[1], a[2], a[3], b[2], b[3]);
             }
         }
         __syncthreads();

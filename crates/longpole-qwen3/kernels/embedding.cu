@@ -4,8 +4,8 @@
 extern "C" __global__ void __launch_bounds__(128) embedding(const uint4* __restrict__ table, const unsigned int* __restrict__ tokens,
                                                            float* __restrict__ out, unsigned int vocabulary, unsigned int hidden) {
     const unsigned int chunks = hidden / 8;
-    let_next_begin();
     wait_for_previous();
+    let_next_begin();
     const unsigned int token = min(tokens[blockIdx.x], vocabulary - 1);
     for (unsigned int at = threadIdx.x; at < chunks; at += blockDim.x) {
         float value[8];

@@ -1,9 +1,10 @@
 // out[m][n] = sum over k of a[m][k] * b[n][k] without matrix units: a block makes 64 x 64 results, a thread 4 x 4 of them, and 16 steps of k lie
-// in shared memory at a time. k is a multiple of 16; m and n are any.
+// in shared memory at a time. k is a multiple of 16; m and n are any. Results have
+// 32 bits if they are to be `wide`.
 #include "common.cuh"
 
-extern "C" __global__ void __launch_bounds__(256) gemm_ref(const bf16* __restrict__ a, const bf16* __restrict__ b, bf16* __restrict__ out,
-                                                          unsigned int m, unsigned int n, unsigned int k) {
+extern "C" __global__ void __launch_bounds__(256) gemm_ref(const f16* __restrict__ a, const f16* __restrict__ b, void* __restrict__ out,
+                                                          unsigned int m, unsigned int n, unsigned int k, unsigned int wide) {
     __shared__ float as[16][65], bs[16][65];
     const unsigned int row0 = blockIdx.y * 64, column0 = blockIdx.x * 64;
     const unsigned int tx = threadIdx.x % 16, ty = threadIdx.x / 16;
@@ -28,7 +29,12 @@ extern "C" __global__ void __launch_bounds__(256) gemm_ref(const bf16* __restric
         for (int j = 0; j < 4; ++j) {
             const unsigned int row = row0 + ty + 16 * i, column = column0 + tx + 16 * j;
             if (row < m && column < n) {
-                out[(unsigned long long)row * n + column] = rounded(sum[i][j]);
+                const unsigned long long at = (unsigned long long)row * n + column;
+                if (wide) {
+                    ((float*)out)[at] = sum[i][j];
+                } else {
+                    ((f16*)out)[at] = rounded(sum[i][j]);
+                }
             }
         }
     }

@@ -1,21 +1,185 @@
-// Matrix times vector for one token, at the memory's speed. A warp takes ROWS rows at a time and 16 bytes a load, UNROLL of each row in flight;
-// the next loads are issued before the sums of the last are added up, also across rows. The vector lies in shared memory, normalised on
-// the way there if NORM says so: the first weights are under way while it is. (Bringing the rest of
-// the rows into the second-level cache meanwhile was tried: on an H200 it made those of the 4B model 8 to 58 % slower.)
+// Matrix times vector for one token, at the memory's speed.
+//
+// From compute capability 9.0 on, a block on each multiprocessor has a share of the rows that lies in one piece, and a warp of its own does nothing but
+// ask for it: copies of ROWS rows at a time into a ring in shared memory, as many as fit, beginning before the kernel ahead is done, since weights
+// are nobody's output. So the memory works on through the end of one kernel and the beginning of the next. The other warps
+// wait for the kernel ahead, take their part of the vector into registers, the same columns for every row, and follow the ring.
+//
+// Before 9.0 a warp takes a row at a time from memory.
 #pragma once
 
 #include "common.cuh"
+#include "stream.cuh"
 
-// Puts a vector of bfloat16 into `staged`.
-__device__ __forceinline__ void stage(const uint4* x, unsigned int chunks, uint4* staged) {
-    for (unsigned int at = threadIdx.x; at < chunks; at += blockDim.x) {
-        staged[at] = x[at];
+// Stages of the ring at most.
+#define MAX_STAGES 12
+
+// Eight numbers of a hidden state, which has 32 bits, or zeros behind its end.
+__device__ __forceinline__ void load_part(const float* x, unsigned int at, unsigned int chunks, float* to) {
+    if (at < chunks) {
+        load8(x + at * 8, to);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            to[i] = 0.0f;
+        }
     }
-    __syncthreads();
 }
 
-// Puts a hidden state, which has 32 bits, there: x / sqrt(mean(x * x) + epsilon) * weight. It is read twice, the second time from the cache.
-__device__ __forceinline__ void stage_normed(const float* x, const uint4* weight, float epsilon, unsigned int chunks, uint4* staged, float* sums) {
+// What a block is to do: outputs `begin` to `begin + count`, of which each has one row, or two that lie `apart` rows from each other.
+struct Share {
+    unsigned int begin, count;
+};
+
+__device__ __forceinline__ Share share_of_block(unsigned int outputs) {
+    const unsigned int begin = (unsigned long long)outputs * blockIdx.x / gridDim.x;
+    const unsigned int end = (unsigned long long)outputs * (blockIdx.x + 1) / gridDim.x;
+    return {begin, end - begin};
+}
+
+// `before(output)` is read by the thread that will finish an output, as soon as the kernel ahead is done, and `done(output, sums, before)` gets it
+// back with the sums of the output's rows.
+//
+// A thread has CHUNKS pieces of eight columns. Threads of a block: as many as that takes for all columns, rounded up to whole warps, times any number of
+// groups that take stages in turn, and a warp for the copies.
+template <bool NORM, int RPO, int ROWS, int CHUNKS, typename Before, typename Done>
+__device__ __forceinline__ void gemv(const uint4* __restrict__ w, const float* __restrict__ x, const uint4* __restrict__ norm, float epsilon,
+                                     unsigned int outputs, unsigned int columns, Before before, Done done) {
+    extern __shared__ __align__(128) unsigned char shared[];
+    __shared__ float squares_of[32];
+    const unsigned int chunks = columns / 8;
+    const Share share = share_of_block(outputs);
+    const unsigned int lane = threadIdx.x % 32;
+#if __CUDA_ARCH__ >= 900
+    __shared__ unsigned long long full[MAX_STAGES], empty[MAX_STAGES];
+    constexpr int PER = ROWS / RPO;
+    const unsigned int row_bytes = columns * 2;
+    const unsigned int consumers = blockDim.x - 32;
+    const unsigned int group_threads = (chunks + CHUNKS * 32 - 1) / (CHUNKS * 32) * 32;
+    const unsigned int group_warps = group_threads / 32, groups = consumers / group_threads;
+    const unsigned int steps = (share.count + PER - 1) / PER;
+    float* sums = (float*)shared;
+    const unsigned int sums_bytes = (steps * ROWS * group_warps * 4 + 127) / 128 * 128;
+    unsigned char* ring = shared + sums_bytes;
+    const unsigned int stage_bytes = ROWS * row_bytes;
+    // A stage is always the same group's: one that had not waited for its last turn would take that turn's barrier for the next one's.
+    const unsigned int fit = min((unsigned int)MAX_STAGES, (dynamic_shared_bytes() - sums_bytes) / stage_bytes), stages = fit - fit % groups;
+    if (threadIdx.x == 0) {
+        for (unsigned int i = 0; i < stages; ++i) {
+            barrier_init(full + i, 1);
+            barrier_init(empty + i, group_warps);
+        }
+        barriers_made();
+    }
+    __syncthreads();
+    if (threadIdx.x >= consumers) {
+        if (lane == 0) {
+            const unsigned char* from = (const unsigned char*)w;
+            for (unsigned int step = 0; step < steps; ++step) {
+                const unsigned int slot = step % stages, turn = step / stages;
+                if (turn > 0) {
+                    barrier_wait(empty + slot, (turn - 1) & 1);
+                }
+                const unsigned int first = share.begin + step * PER, bytes = min((unsigned int)PER, share.count - step * PER) * row_bytes;
+                barrier_expect(full + slot, RPO * bytes);
+#pragma unroll
+                for (int part = 0; part < RPO; ++part) {
+                    copy_to_shared(ring + slot * stage_bytes + part * PER * row_bytes,
+                                   from + (unsigned long long)(first + part * outputs) * row_bytes, bytes, full + slot);
+                }
+            }
+        }
+        return;
+    }
+    const unsigned int group = threadIdx.x / group_threads, within = threadIdx.x % group_threads, warp = within / 32;
+    uint4 factor[NORM ? CHUNKS : 1];
+    if (NORM) {
+#pragma unroll
+        for (int c = 0; c < CHUNKS; ++c) {
+            const unsigned int at = within + c * group_threads;
+            factor[c] = at < chunks ? load_once(norm + at) : make_uint4(0, 0, 0, 0);
+        }
+    }
+    wait_for_previous();
+    let_next_begin();
+    float value[CHUNKS][8];
+#pragma unroll
+    for (int c = 0; c < CHUNKS; ++c) {
+        load_part(x, within + c * group_threads, chunks, value[c]);
+    }
+    const float early = threadIdx.x < share.count ? before(share.begin + threadIdx.x) : 0.0f;
+    if (NORM) {
+        float squares = 0.0f;
+#pragma unroll
+        for (int c = 0; c < CHUNKS; ++c) {
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                squares = fmaf(value[c][i], value[c][i], squares);
+            }
+        }
+        squares = warp_sum(squares);
+        if (lane == 0) {
+            squares_of[threadIdx.x / 32] = squares;
+        }
+        consumers_meet(consumers);
+        float total = 0.0f;
+        for (unsigned int i = 0; i < group_warps; ++i) {
+            total += squares_of[i];
+        }
+        const float scale = rsqrtf(total / (float)columns + epsilon);
+#pragma unroll
+        for (int c = 0; c < CHUNKS; ++c) {
+            float wide[8];
+            unpacked(factor[c], wide);
+#pragma unroll
+            for (int i = 0; i < 8; ++i) {
+                value[c][i] *= scale * wide[i];
+            }
+        }
+    }
+    for (unsigned int step = group; step < steps; step += groups) {
+        const unsigned int slot = step % stages;
+        const uint4* stage = (const uint4*)(ring + slot * stage_bytes);
+        float sum[ROWS];
+#pragma unroll
+        for (int r = 0; r < ROWS; ++r) {
+            sum[r] = 0.0f;
+        }
+        barrier_wait(full + slot, step / stages & 1);
+#pragma unroll
+        for (int c = 0; c < CHUNKS; ++c) {
+            const unsigned int at = within + c * group_threads;
+            if (at < chunks) {
+#pragma unroll
+                for (int r = 0; r < ROWS; ++r) {
+                    sum[r] = dot8(stage[r * chunks + at], value[c], sum[r]);
+                }
+            }
+        }
+        __syncwarp();
+        if (lane == 0) {
+            barrier_arrive(empty + slot);
+        }
+        const float mine = lane_sums<ROWS, 32>(sum, lane);
+        if (lane % (32 / ROWS) == 0) {
+            sums[(step * ROWS + lane / (32 / ROWS)) * group_warps + warp] = mine;
+        }
+    }
+    consumers_meet(consumers);
+    for (unsigned int at = threadIdx.x; at < share.count; at += consumers) {
+        float total[RPO];
+#pragma unroll
+        for (int part = 0; part < RPO; ++part) {
+            const float* from = sums + (at / PER * ROWS + part * PER + at % PER) * group_warps;
+            total[part] = 0.0f;
+            for (unsigned int i = 0; i < group_warps; ++i) {
+                total[part] += from[i];
+            }
+        }
+        done(share.begin + at, total, at == threadIdx.x ? early : before(share.begin + at));
+    }
+#else
+    float* staged = (float*)shared;
     float squares = 0.0f;
     for (unsigned int at = threadIdx.x; at < chunks; at += blockDim.x) {
         float value[8];
@@ -24,83 +188,37 @@ __device__ __forceinline__ void stage_normed(const float* x, const uint4* weight
         for (int i = 0; i < 8; ++i) {
             squares = fmaf(value[i], value[i], squares);
         }
+        store8(staged + at * 8, value);
     }
-    const float scale = rsqrtf(block_sum(squares, sums) / (float)(chunks * 8) + epsilon);
-    for (unsigned int at = threadIdx.x; at < chunks; at += blockDim.x) {
+    const float scale = NORM ? rsqrtf(block_sum(squares, squares_of) / (float)columns + epsilon) : 1.0f;
+    for (unsigned int at = threadIdx.x; NORM && at < chunks; at += blockDim.x) {
         float value[8], factor[8];
-        load8(x + at * 8, value);
-        unpacked(weight[at], factor);
+        load8(staged + at * 8, value);
+        unpacked(norm[at], factor);
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
             value[i] *= scale * factor[i];
         }
-        staged[at] = packed8(value);
+        store8(staged + at * 8, value);
     }
     __syncthreads();
-}
-
-// `row(group, r)` is the row of the matrix that is number r of a group; `done(group, sums)` gets the sums, the same in every lane.
-template <bool NORM, int ROWS, int UNROLL, typename Row, typename Done>
-__device__ __forceinline__ void gemv(const uint4* __restrict__ w, const void* __restrict__ x, const uint4* __restrict__ norm, float epsilon,
-                                     unsigned int groups, unsigned int columns, Row row, Done done) {
-    extern __shared__ uint4 staged[];
-    __shared__ float sums[32];
-    const unsigned int chunks = columns / 8;
-    const unsigned int steps = (chunks + 32 * UNROLL - 1) / (32 * UNROLL);
-    const unsigned int lane = threadIdx.x % 32;
-    const unsigned int stride = gridDim.x * (blockDim.x / 32);
-    unsigned int group = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
-    uint4 loaded[ROWS][UNROLL];
-    auto load = [&](unsigned int group, unsigned int step) {
+    for (unsigned int at = threadIdx.x / 32; at < share.count; at += blockDim.x / 32) {
+        float total[RPO];
 #pragma unroll
-        for (int u = 0; u < UNROLL; ++u) {
-            const unsigned int at = (step * UNROLL + u) * 32 + lane;
-#pragma unroll
-            for (int r = 0; r < ROWS; ++r) {
-                loaded[r][u] = at < chunks ? load_once(w + (unsigned long long)row(group, r) * chunks + at) : make_uint4(0, 0, 0, 0);
+        for (int part = 0; part < RPO; ++part) {
+            const uint4* row = w + (unsigned long long)(share.begin + at + part * outputs) * chunks;
+            float sum = 0.0f;
+#pragma unroll 4
+            for (unsigned int chunk = lane; chunk < chunks; chunk += 32) {
+                float value[8];
+                load8(staged + chunk * 8, value);
+                sum = dot8(load_once(row + chunk), value, sum);
             }
+            total[part] = warp_sum(sum);
         }
-    };
-    let_next_begin();
-    if (group < groups) {
-        load(group, 0);
-    }
-    wait_for_previous();
-    if (NORM) {
-        stage_normed((const float*)x, norm, epsilon, chunks, staged, sums);
-    } else {
-        stage((const uint4*)x, chunks, staged);
-    }
-    unsigned int step = 0;
-    float sum[ROWS] = {};
-    while (group < groups) {
-#pragma unroll
-        for (int u = 0; u < UNROLL; ++u) {
-            const unsigned int at = (step * UNROLL + u) * 32 + lane;
-            const uint4 value = at < chunks ? staged[at] : make_uint4(0, 0, 0, 0);
-#pragma unroll
-            for (int r = 0; r < ROWS; ++r) {
-                sum[r] = dot8(loaded[r][u], value, sum[r]);
-            }
-        }
-        const unsigned int now = group;
-        if (++step == steps) {
-            step = 0;
-            group += stride;
-        }
-        if (group < groups) {
-            load(group, step);
-        }
-        if (step == 0) {
-#pragma unroll
-            for (int r = 0; r < ROWS; ++r) {
-                sum[r] = warp_sum(sum[r]);
-            }
-            done(now, sum);
-#pragma unroll
-            for (int r = 0; r < ROWS; ++r) {
-                sum[r] = 0.0f;
-            }
+        if (lane == 0) {
+            done(share.begin + at, total, before(share.begin + at));
         }
     }
+#endif
 }

@@ -2,6 +2,14 @@
 // warp a head of 128 numbers. The projections of a token lie in a row: queries, keys, values. Token t stands at position `first` + t.
 #include "common.cuh"
 
+// A head of a row of projections.
+__device__ __forceinline__ float4 turned(const unsigned int* head, const unsigned int* weight, const float* cosines, const float* sines,
+                                         unsigned int lane, float epsilon) {
+    const unsigned int a = head[lane], b = head[lane + 32];
+    return normed_rotated(make_float2(low(a), high(a)), make_float2(low(b), high(b)), weight[lane], weight[lane + 32],
+                          ((const float2*)cosines)[lane], ((const float2*)sines)[lane], epsilon);
+}
+
 __device__ __forceinline__ void put(unsigned int* to, unsigned int lane, const float4 value) {
     to[lane] = packed(value.x, value.y);
     to[lane + 32] = packed(value.z, value.w);
@@ -18,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(128) q_inputs(const unsigned int* _
     const unsigned int token = job / heads, head = job % heads;
     const unsigned long long position = *first + token;
     const unsigned int* from = qkv + ((unsigned long long)token * (heads + 2 * kv_heads) + head) * 64;
-    put(out + (unsigned long long)job * 64, lane, normed_rotated(from, weight, cosines + position * 64, sines + position * 64, lane, epsilon));
+    put(out + (unsigned long long)job * 64, lane, turned(from, weight, cosines + position * 64, sines + position * 64, lane, epsilon));
 }
 
 // Keys and values of a head lie position after position, `capacity` of them.
@@ -38,7 +46,7 @@ extern "C" __global__ void __launch_bounds__(128) kv_inputs(const unsigned int* 
     }
     const unsigned int* from = qkv + ((unsigned long long)token * (heads + 2 * kv_heads) + heads + head) * 64;
     const unsigned long long to = ((unsigned long long)head * capacity + position) * 64;
-    put(keys + to, lane, normed_rotated(from, weight, cosines + position * 64, sines + position * 64, lane, epsilon));
+    put(keys + to, lane, turned(from, weight, cosines + position * 64, sines + position * 64, lane, epsilon));
     const unsigned int* value = from + kv_heads * 64;
     values[to + lane] = value[lane];
     values[to + lane + 32] = value[lane + 32];

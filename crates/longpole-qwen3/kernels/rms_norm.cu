@@ -43,8 +43,8 @@ extern "C" __global__ void __launch_bounds__(1024) rms_norm(const float* __restr
     finish(value, squares, weight, out, chunks, epsilon, sums);
 }
 
-// The same of residual + delta, which is kept as the new residual. `kept` may be `residual`.
-extern "C" __global__ void __launch_bounds__(1024) add_rms_norm(const float* residual, const uint4* __restrict__ delta,
+// The same of residual + delta, 32 bits both, which is kept as the new residual. `kept` may be `residual`.
+extern "C" __global__ void __launch_bounds__(1024) add_rms_norm(const float* residual, const float* __restrict__ delta,
                                                                const uint4* __restrict__ weight, float* kept, uint4* __restrict__ out,
                                                                unsigned int columns, float epsilon) {
     __shared__ float sums[32];
@@ -58,7 +58,7 @@ extern "C" __global__ void __launch_bounds__(1024) add_rms_norm(const float* res
             const unsigned long long place = (unsigned long long)blockIdx.x * chunks + at;
             float more[8];
             load8(residual + place * 8, value[c]);
-            unpacked(delta[place], more);
+            load8(delta + place * 8, more);
 #pragma unroll
             for (int i = 0; i < 8; ++i) {
                 value[c][i] += more[i];

@@ -44,8 +44,8 @@ extern "C" __global__ void __launch_bounds__(256) sample(const float* __restrict
                                                         unsigned int capacity) {
     __shared__ unsigned long long shared[8];
     __shared__ bool last;
-    let_next_begin();
     wait_for_previous();
+    let_next_begin();
     const float inverse = how->inverse_temperature;
     const unsigned int now = *position;
     const unsigned int seed = mixed(how->seed ^ mixed(now + 0x9E3779B1u));

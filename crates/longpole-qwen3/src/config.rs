@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use crate::error::Error;
+use crate::gemv::MAX_COLUMNS;
 
 /// Numbers of a head. Both sizes of Qwen3 that this engine is for have so many, and kernels are written for it: a lane of a warp holds four.
 pub const HEAD: usize = 128;
@@ -144,7 +145,7 @@ impl Config {
             return refuse("rope_scaling is set, frequencies here are not scaled");
         }
         if file.quantization_config.as_ref().is_some_and(|config| !config.is_null()) {
-            return refuse("the weights are quantised, kernels here read bfloat16");
+            return refuse("the weights are quantised, kernels here read numbers of 16 bits");
         }
         // Newer writers put the base of the frequencies and its kind into an object.
         let parameters = file.rope_parameters.unwrap_or_default();
@@ -187,15 +188,20 @@ impl Config {
         if self.layers > MAX_LAYERS {
             return refuse(format!("{} layers, at most {MAX_LAYERS} are run", self.layers));
         }
-        if !self.heads.is_multiple_of(self.kv_heads) || ![1, 2, 4].contains(&(self.heads / self.kv_heads)) {
+        if !self.heads.is_multiple_of(self.kv_heads) {
             let (heads, kv_heads) = (self.heads, self.kv_heads);
-            return refuse(format!("{heads} heads share {kv_heads} of keys and values, kernels here are for 1, 2 or 4 each"));
+            return refuse(format!("{heads} heads cannot share {kv_heads} of keys and values evenly"));
         }
-        for (name, value) in [("hidden_size", self.hidden), ("intermediate_size", self.intermediate)] {
-            // Rows are read 16 bytes at a time, plain products go in steps of 16, a block normalises at most 32768 numbers, and a vector lies in 48 KiB
-            // of shared memory.
-            if !value.is_multiple_of(16) || value > 24_000 {
-                return refuse(format!("{name} is {value}, kernels here are for multiples of 16 up to 24000"));
+        // Rows are read 16 bytes at a time, plain products go in steps of 16, and the threads of a block have all columns of a row: one piece of eight each
+        // where the row is normalised, two elsewhere.
+        let most = MAX_COLUMNS as usize;
+        for (name, value, most) in [
+            ("hidden_size", self.hidden, most / 2),
+            ("intermediate_size", self.intermediate, most),
+            ("the width of queries", self.q_width(), most),
+        ] {
+            if !value.is_multiple_of(16) || value > most {
+                return refuse(format!("{name} is {value}, kernels here are for multiples of 16 up to {most}"));
             }
         }
         if !self.vocabulary.is_multiple_of(2) {
@@ -274,7 +280,7 @@ pub(crate) mod tests {
             ("\"rope_scaling\": null", "\"rope_scaling\": {\"type\": \"yarn\"}", "rope_scaling"),
             ("\"use_sliding_window\": false", "\"use_sliding_window\": true", "sliding"),
             ("\"head_dim\": 128", "\"head_dim\": 64", "heads have 64"),
-            ("\"num_key_value_heads\": 8", "\"num_key_value_heads\": 1", "16 heads share 1"),
+            ("\"num_key_value_heads\": 8", "\"num_key_value_heads\": 3", "16 heads cannot share 3"),
             ("\"hidden_size\": 1024", "\"hidden_size\": 1020", "hidden_size is 1020"),
             ("\"num_hidden_layers\": 28", "\"num_hidden_layers\": 4000", "4000 layers"),
             ("\"vocab_size\": 151936", "\"vocab_size\": 0", "vocab_size is 0"),

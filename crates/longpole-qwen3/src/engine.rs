@@ -12,6 +12,7 @@ use longpole_bench::measure::Driver as _;
 use crate::config::Config;
 use crate::error::Error;
 use crate::executor::Executor;
+use crate::gemv;
 use crate::generate::Decoder;
 use crate::layout::{Layout, Part, Span, bucket};
 use crate::nvtx;
@@ -19,7 +20,7 @@ use crate::ops::{self, Step, Variant};
 use crate::plan::Planner;
 use crate::random::Spread;
 use crate::rope;
-use crate::safetensors::Tensors;
+use crate::safetensors::{Halves, Tensors};
 use crate::weights::tensors;
 
 /// Tokens that can be under way to the host at once; two are.
@@ -64,6 +65,12 @@ impl Engine {
             )));
         }
         let executor = Executor::new(driver)?;
+        if !gemv::suits(executor.machine(), &config) {
+            let bytes = executor.machine().shared_bytes >> 10;
+            return Err(Error::Unsupported(format!(
+                "a block of this device has {bytes} KiB of shared memory, too few for rows of this model"
+            )));
+        }
         let arena = driver.allocate(layout.bytes)?;
         let sms = driver.device().sm_count.unwrap_or(1);
         let pinned = driver.pinned(RING)?;
@@ -110,7 +117,7 @@ impl Engine {
     }
 
     fn planner(&self) -> Planner<'_> {
-        Planner::new(&self.config, &self.layout, self.arena.address())
+        Planner::new(&self.config, &self.layout, self.arena.address(), self.executor.machine())
     }
 
     fn write(&self, driver: &mut Cuda, part: Part, content: &[u8]) -> Result<(), Error> {
@@ -133,10 +140,17 @@ impl Engine {
 
     /// Fills the weights from files.
     pub fn load(&mut self, driver: &mut Cuda, from: &Tensors) -> Result<(), Error> {
+        let mut conversions = Vec::new();
         for tensor in tensors(&self.config) {
             let offset = self.layout.weight(tensor.place).offset + 2 * tensor.offset;
-            from.read(&tensor.name, &tensor.shape, &mut |at, bytes| Ok(driver.write_part(&self.arena, offset + 2 * at, bytes)?))?;
+            let number =
+                from.read(&tensor.name, &tensor.shape, &mut |at, bytes| Ok(driver.write_part(&self.arena, offset + 2 * at, bytes)?))?;
+            if number == Halves::Bf16 {
+                conversions.push(ops::convert(self.arena.address() + offset as u64, tensor.count(), self.sms));
+            }
         }
+        // SAFETY: every tensor lies in its place, which lies in the arena.
+        unsafe { self.executor.execute(driver, &conversions)? };
         Ok(driver.synchronize()?)
     }
 

@@ -59,12 +59,8 @@ kernels! {
     QInputs = "qkv_inputs" / "q_inputs",
     /// Keys and values into the cache.
     KvInputs = "qkv_inputs" / "kv_inputs",
-    /// Attention of one token, a query head for each key/value head.
-    AttentionDecode1 = "attention_decode" / "attention_decode_1",
-    /// Two query heads for each.
-    AttentionDecode2 = "attention_decode" / "attention_decode_2",
-    /// Four query heads for each.
-    AttentionDecode4 = "attention_decode" / "attention_decode_4",
+    /// Attention of one token.
+    AttentionDecode = "attention_decode" / "attention_decode",
     /// Attention of many tokens.
     AttentionPrefill = "attention_prefill" / "attention_prefill",
     /// Attention, plainly.
@@ -73,8 +69,10 @@ kernels! {
     Swiglu = "swiglu" / "swiglu",
     /// The next token.
     Sample = "sample" / "sample",
+    /// Weights as files have them to weights as kernels read them.
+    Convert = "convert" / "bf16_to_f16",
     /// Seeded weights.
-    Random = "random" / "random_bf16",
+    Random = "random" / "random_f16",
 }
 
 #[cfg(test)]
@@ -86,7 +84,7 @@ mod tests {
         for kernel in Kernel::ALL {
             let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("kernels/{}.cu", kernel.file()));
             let text = std::fs::read_to_string(&source).unwrap();
-            let named = text.contains(&format!(" {}(", kernel.entry())) || text.contains("attention_decode_##GROUP(");
+            let named = text.contains(&format!(" {}(", kernel.entry()));
             assert!(named, "{} is not in {}", kernel.entry(), source.display());
             // "fatb" in the order of the machine: FATBINC's magic number is of the data behind the wrapper.
             assert_eq!(kernel.image().get(..4), Some(&[0x50, 0xED, 0x55, 0xBA][..]), "{}", kernel.file());

@@ -10,8 +10,8 @@ use crate::weights::{Place, places};
 /// Every part begins at a multiple of this, so that 16-byte loads are aligned and two parts share no 128-byte line.
 const ALIGNMENT: usize = 256;
 
-/// Splits of the context in decode at most.
-pub const MAX_SPLITS: usize = 32;
+/// Splits of the context in decode at most: as many blocks as every device lets a cluster have.
+pub const MAX_SPLITS: usize = 8;
 
 /// Blocks that choose a token together.
 pub const SAMPLE_BLOCKS: u32 = 64;
@@ -37,17 +37,23 @@ pub enum Part {
     Queries,
     /// What attention gives.
     Attended,
-    /// What is added to the hidden state.
+    /// What is added to the hidden state, in 32 bits.
     Delta,
     /// Gates and ups.
     GateUp,
     /// Their product.
     Activated,
+    /// Queries, keys and values of one token, in 32 bits, as what follows is.
+    TokenQkv,
+    /// What attention gives it.
+    TokenAttended,
+    /// Its product of gates and ups.
+    TokenActivated,
     /// 32-bit logits of the last token.
     Logits,
     /// What splits of the context leave for the last of them.
     Splits,
-    /// How many splits are done, by key/value head. Zero between launches.
+    /// How many splits are done, by row of blocks. Zero between launches.
     SplitsDone,
     /// The best token of each block.
     Best,
@@ -132,15 +138,18 @@ impl Layout {
             (Part::Qkv, config.qkv_width()),
             (Part::Queries, config.q_width()),
             (Part::Attended, config.q_width()),
-            (Part::Delta, config.hidden),
             (Part::GateUp, 2 * config.intermediate),
             (Part::Activated, config.intermediate),
         ] {
             add(part, tokens.checked_mul(width)?, 2)?;
         }
+        add(Part::Delta, tokens.checked_mul(config.hidden)?, 4)?;
+        add(Part::TokenQkv, config.qkv_width(), 4)?;
+        add(Part::TokenAttended, config.q_width(), 4)?;
+        add(Part::TokenActivated, config.intermediate, 4)?;
         add(Part::Logits, config.vocabulary, 4)?;
         add(Part::Splits, config.heads * MAX_SPLITS * (HEAD + 2), 4)?;
-        add(Part::SplitsDone, config.kv_heads, 4)?;
+        add(Part::SplitsDone, config.heads, 4)?;
         add(Part::Best, SAMPLE_BLOCKS as usize, 8)?;
         add(Part::BestDone, 1, 4)?;
         add(Part::Sampling, 2, 4)?;
@@ -173,10 +182,9 @@ pub fn bucket(positions: usize, capacity: usize) -> usize {
     positions.max(256).next_power_of_two().min(capacity.max(1))
 }
 
-/// Splits of the context for a bucket: about 64 positions each, which one pass of a block reads, while a device of some 130 multiprocessors has
-/// blocks for all of them.
+/// Splits of the context for a bucket, a power of two: up to 160 positions each, which a block reads in one pass, as far as blocks can work together.
 pub fn splits(bucket: usize) -> u32 {
-    (bucket / 64).clamp(1, MAX_SPLITS) as u32
+    bucket.div_ceil(160).next_power_of_two().min(MAX_SPLITS) as u32
 }
 
 #[cfg(test)]
@@ -218,6 +226,6 @@ mod tests {
     fn buckets_double() {
         let found: Vec<usize> = [1, 256, 257, 1024, 1025, 5000].iter().map(|positions| bucket(*positions, 4000)).collect();
         assert_eq!(found, [256, 256, 512, 1024, 2048, 4000]);
-        assert_eq!([64, 256, 1024, 4096].map(splits), [1, 4, 16, 32]);
+        assert_eq!([64, 256, 512, 1024, 4096].map(splits), [1, 2, 4, 8, 8]);
     }
 }

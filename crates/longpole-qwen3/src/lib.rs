@@ -11,6 +11,7 @@ pub mod config;
 pub mod engine;
 pub mod error;
 pub mod executor;
+pub mod gemv;
 pub mod generate;
 pub mod hub;
 pub mod kernels;

@@ -52,6 +52,8 @@ pub enum Step {
     Product {
         /// Tokens, outputs, inputs.
         sizes: [u32; 3],
+        /// Whether outputs have 32 bits.
+        wide: bool,
         /// Addresses of inputs, weights and outputs.
         addresses: [u64; 3],
     },
@@ -69,9 +71,7 @@ impl Step {
                     | Kernel::GemvAdd
                     | Kernel::GemvGateUp
                     | Kernel::GemvLmHead
-                    | Kernel::AttentionDecode1
-                    | Kernel::AttentionDecode2
-                    | Kernel::AttentionDecode4
+                    | Kernel::AttentionDecode
                     | Kernel::Sample
             )
         };
@@ -80,6 +80,17 @@ impl Step {
             other => other,
         }
     }
+}
+
+/// What launches depend on of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Machine {
+    /// Multiprocessors.
+    pub sms: u32,
+    /// Bytes of shared memory that a block may ask for.
+    pub shared_bytes: u32,
+    /// Whether it has compute capability 9.0 or later: copies that no thread waits for, clusters, early launches.
+    pub streams: bool,
 }
 
 /// A matrix of weights.
@@ -131,7 +142,7 @@ pub struct HeadNorms {
 }
 
 fn launch(kernel: Kernel, blocks: [u32; 3], threads: u32, shared_bytes: u32, arguments: Vec<Arg>) -> Step {
-    Step::Launch(Launch { kernel, grid: Grid { blocks, threads: [threads, 1, 1], shared_bytes }, arguments, early: false })
+    Step::Launch(Launch { kernel, grid: Grid { blocks, threads: [threads, 1, 1], shared_bytes, cluster: 1 }, arguments, early: false })
 }
 
 fn line(kernel: Kernel, blocks: usize, threads: u32, arguments: Vec<Arg>) -> Step {
@@ -166,51 +177,20 @@ pub fn add_rms_norm(residual: u64, delta: u64, norm: Norm, kept: u64, out: u64, 
     line(Kernel::AddRmsNorm, rows, norm_threads(columns), arguments)
 }
 
-/// A tuned GEMV over so many groups of rows, a warp each: as many blocks as there is work for, which the device takes up as others end.
-fn gemv(kernel: Kernel, groups: usize, columns: usize, threads: u32, arguments: Vec<Arg>) -> Step {
-    let blocks = (groups as u32).div_ceil(threads / 32).max(1);
-    launch(kernel, [blocks, 1, 1], threads, columns as u32 * 2, arguments)
-}
-
-/// Queries, keys and values of one token from its hidden state.
-pub fn gemv_qkv(w: Matrix, x: u64, norm: Norm, out: u64) -> Step {
-    let arguments = vec![Address(w.at), Address(x), Address(norm.at), Address(out), number(w.rows), number(w.columns), F32(norm.epsilon)];
-    gemv(Kernel::GemvQkv, w.rows, w.columns, 512, arguments)
-}
-
-/// `out = residual + w x` of one token.
-pub fn gemv_add(w: Matrix, x: u64, residual: u64, out: u64) -> Step {
-    let arguments = vec![Address(w.at), Address(x), Address(residual), Address(out), number(w.rows), number(w.columns)];
-    gemv(Kernel::GemvAdd, w.rows, w.columns, 256, arguments)
-}
-
-/// `silu(gate) * up` of one token from its hidden state; the matrix holds gates, then ups.
-pub fn gemv_gate_up(w: Matrix, x: u64, norm: Norm, out: u64) -> Step {
-    let groups = w.rows / 2;
-    let arguments = vec![Address(w.at), Address(x), Address(norm.at), Address(out), number(groups), number(w.columns), F32(norm.epsilon)];
-    gemv(Kernel::GemvGateUp, groups, w.columns, 512, arguments)
-}
-
-/// Logits of one token from its hidden state.
-pub fn gemv_lm_head(w: Matrix, x: u64, norm: Norm, out: u64) -> Step {
-    let arguments = vec![Address(w.at), Address(x), Address(norm.at), Address(out), number(w.rows), number(w.columns), F32(norm.epsilon)];
-    gemv(Kernel::GemvLmHead, w.rows / 2, w.columns, 512, arguments)
-}
-
 /// A matrix times a vector, plainly; `wide` results have 32 bits.
 pub fn gemv_ref(w: Matrix, x: u64, out: u64, wide: bool) -> Step {
     let arguments = vec![Address(w.at), Address(x), Address(out), number(w.rows), number(w.columns), U32(u32::from(wide))];
     line(Kernel::GemvRef, w.rows.div_ceil(8), 256, arguments)
 }
 
-/// A linear layer of many tokens.
-pub fn gemm(variant: Variant, w: Matrix, x: u64, out: u64, tokens: usize) -> Step {
+/// A linear layer of many tokens; `wide` results have 32 bits.
+pub fn gemm(variant: Variant, w: Matrix, x: u64, out: u64, tokens: usize, wide: bool) -> Step {
     let sizes = [tokens, w.rows, w.columns].map(|size| size as u32);
     match variant {
-        Variant::Tile => Step::Product { sizes, addresses: [x, w.at, out] },
+        Variant::Tile => Step::Product { sizes, wide, addresses: [x, w.at, out] },
         Variant::Ref => {
             let blocks = [sizes[1].div_ceil(64), sizes[0].div_ceil(64), 1];
-            let arguments = [x, w.at, out].map(Address).into_iter().chain(sizes.map(U32)).collect();
+            let arguments = [x, w.at, out].map(Address).into_iter().chain(sizes.map(U32)).chain([U32(u32::from(wide))]).collect();
             launch(Kernel::GemmRef, blocks, 256, 0, arguments)
         }
     }
@@ -248,17 +228,32 @@ pub fn attention(variant: Variant, config: &Config, queries: u64, cache: Cache, 
     }
 }
 
-/// Attention of one token from its projections, in one launch: `scratch` is where splits leave their sums, and where they are counted.
-pub fn attention_decode(config: &Config, qkv: u64, norms: HeadNorms, cache: Cache, scratch: [u64; 2], out: u64, splits: u32) -> Step {
-    let kernel = match config.group() {
-        1 => Kernel::AttentionDecode1,
-        2 => Kernel::AttentionDecode2,
-        _ => Kernel::AttentionDecode4,
-    };
+/// Threads of a block of attention of one token: ten warps, each of which takes 16 positions at a time.
+const ATTENTION_THREADS: u32 = 320;
+
+/// Query heads of a block at most: of the eight columns of a product, half are their upper parts and half the lower ones.
+const ATTENTION_HEADS: usize = 4;
+
+/// Attention of one token from its projections, in one launch: `scratch` is where splits leave their sums, and where they are counted, on a device
+/// without clusters.
+pub fn attention_decode(
+    machine: Machine,
+    config: &Config,
+    qkv: u64,
+    norms: HeadNorms,
+    cache: Cache,
+    scratch: [u64; 2],
+    out: u64,
+    splits: u32,
+) -> Step {
     let Cache { keys, values, capacity, cosines, sines, position } = cache;
     let addresses = [qkv, norms.q, norms.k, cosines, sines, position, keys, values, scratch[0], scratch[1], out].map(Address);
-    let arguments = addresses.into_iter().chain([number(config.kv_heads), number(capacity), F32(norms.epsilon)]).collect();
-    launch(kernel, [config.kv_heads as u32, splits, 1], 256, 0, arguments)
+    let sizes = [config.heads, config.kv_heads, capacity].map(number);
+    let arguments = addresses.into_iter().chain(sizes).chain([F32(norms.epsilon)]).collect();
+    let rows = config.kv_heads * config.group().div_ceil(ATTENTION_HEADS);
+    let cluster = if machine.streams { splits } else { 1 };
+    let grid = Grid { blocks: [splits, rows as u32, 1], threads: [ATTENTION_THREADS, 1, 1], shared_bytes: 0, cluster };
+    Step::Launch(Launch { kernel: Kernel::AttentionDecode, grid, arguments, early: false })
 }
 
 /// `silu(gate) * up` of many tokens.
@@ -292,6 +287,11 @@ pub fn sample(at: Sampler, vocabulary: usize, advance: usize, capacity: usize) -
         .chain([number(capacity)])
         .collect();
     launch(Kernel::Sample, [SAMPLE_BLOCKS, 1, 1], 256, 0, arguments)
+}
+
+/// Numbers as files have them, bfloat16, to numbers as kernels read them, in place.
+pub fn convert(at: u64, count: usize, sms: u32) -> Step {
+    line(Kernel::Convert, count.div_ceil(2048).min(sms.max(1) as usize * 8), 256, vec![Address(at), Arg::U64(count as u64)])
 }
 
 /// Seeded numbers.

@@ -5,8 +5,9 @@
 //! and 183 for 36. The plain one has ten a layer.
 
 use crate::config::{Config, HEAD};
+use crate::gemv;
 use crate::layout::{Layout, Part, splits};
-use crate::ops::{self, Cache, HeadNorms, Matrix, Norm, Sampler, Step, Variant};
+use crate::ops::{self, Cache, HeadNorms, Machine, Matrix, Norm, Sampler, Step, Variant};
 use crate::weights::Place;
 
 /// Addresses of everything of a model on a device.
@@ -15,12 +16,13 @@ pub struct Planner<'a> {
     config: &'a Config,
     layout: &'a Layout,
     base: u64,
+    machine: Machine,
 }
 
 impl<'a> Planner<'a> {
     /// Plans for a layout that begins at the address `base`.
-    pub fn new(config: &'a Config, layout: &'a Layout, base: u64) -> Self {
-        Self { config, layout, base }
+    pub fn new(config: &'a Config, layout: &'a Layout, base: u64, machine: Machine) -> Self {
+        Self { config, layout, base, machine }
     }
 
     fn at(&self, part: Part) -> u64 {
@@ -76,19 +78,21 @@ impl<'a> Planner<'a> {
     }
 
     fn fused(&self, bucket: usize) -> Vec<Step> {
-        let [hidden, qkv, attended, activated] = [Part::Hidden, Part::Qkv, Part::Attended, Part::Activated].map(|part| self.at(part));
+        let machine = self.machine;
+        let hidden = self.at(Part::Hidden);
+        let [qkv, attended, activated] = [Part::TokenQkv, Part::TokenAttended, Part::TokenActivated].map(|part| self.at(part));
         let scratch = [Part::Splits, Part::SplitsDone].map(|part| self.at(part));
         let mut steps = vec![ops::embedding(self.table(Place::Embedding), self.at(Part::Tokens), 1, hidden)];
         for layer in 0..self.config.layers {
             let [w_qkv, w_out, w_gate_up, w_down] = self.matrices(layer);
             let (norms, cache) = (self.head_norms(layer), self.cache(layer));
-            steps.push(ops::gemv_qkv(w_qkv, hidden, self.norm(Place::AttentionNorm(layer)), qkv));
-            steps.push(ops::attention_decode(self.config, qkv, norms, cache, scratch, attended, splits(bucket)));
-            steps.push(ops::gemv_add(w_out, attended, hidden, hidden));
-            steps.push(ops::gemv_gate_up(w_gate_up, hidden, self.norm(Place::MlpNorm(layer)), activated));
-            steps.push(ops::gemv_add(w_down, activated, hidden, hidden));
+            steps.push(gemv::qkv(machine, w_qkv, hidden, self.norm(Place::AttentionNorm(layer)), qkv));
+            steps.push(ops::attention_decode(machine, self.config, qkv, norms, cache, scratch, attended, splits(bucket)));
+            steps.push(gemv::add(machine, w_out, attended, hidden, hidden));
+            steps.push(gemv::gate_up(machine, w_gate_up, hidden, self.norm(Place::MlpNorm(layer)), activated));
+            steps.push(gemv::add(machine, w_down, activated, hidden, hidden));
         }
-        steps.push(ops::gemv_lm_head(self.table(Place::Head), hidden, self.norm(Place::Norm), self.at(Part::Logits)));
+        steps.push(gemv::lm_head(machine, self.table(Place::Head), hidden, self.norm(Place::Norm), self.at(Part::Logits)));
         steps
     }
 
@@ -104,8 +108,12 @@ impl<'a> Planner<'a> {
         let [hidden, normed, qkv, queries] = [Part::Hidden, Part::Normed, Part::Qkv, Part::Queries].map(|part| self.at(part));
         let [attended, delta, gate_up, activated] = [Part::Attended, Part::Delta, Part::GateUp, Part::Activated].map(|part| self.at(part));
         // The plain way of one token is a matrix times a vector.
-        let linear = |w: Matrix, x: u64, out: u64| {
-            if variant == Variant::Ref && tokens == 1 { ops::gemv_ref(w, x, out, false) } else { ops::gemm(variant, w, x, out, tokens) }
+        let linear = |w: Matrix, x: u64, out: u64, wide: bool| {
+            if variant == Variant::Ref && tokens == 1 {
+                ops::gemv_ref(w, x, out, wide)
+            } else {
+                ops::gemm(variant, w, x, out, tokens, wide)
+            }
         };
         let add = |norm: Norm| ops::add_rms_norm(hidden, delta, norm, hidden, normed, [tokens, width]);
         let mut steps = vec![ops::embedding(self.table(Place::Embedding), self.at(Part::Tokens), tokens, hidden)];
@@ -117,15 +125,15 @@ impl<'a> Planner<'a> {
             let (norms, cache) = (self.head_norms(layer), self.cache(layer));
             let next = if layer + 1 < config.layers { Place::AttentionNorm(layer + 1) } else { Place::Norm };
             steps.extend([
-                linear(w_qkv, normed, qkv),
+                linear(w_qkv, normed, qkv, false),
                 ops::q_inputs(config, qkv, norms, cache, queries, tokens),
                 ops::kv_inputs(config, qkv, norms, cache, tokens),
                 ops::attention(variant, config, queries, cache, attended, tokens),
-                linear(w_out, attended, delta),
+                linear(w_out, attended, delta, true),
                 add(self.norm(Place::MlpNorm(layer))),
-                linear(w_gate_up, normed, gate_up),
+                linear(w_gate_up, normed, gate_up, false),
                 ops::swiglu(gate_up, activated, [tokens, intermediate]),
-                linear(w_down, activated, delta),
+                linear(w_down, activated, delta, true),
                 add(self.norm(next)),
             ]);
         }
@@ -133,7 +141,7 @@ impl<'a> Planner<'a> {
         let (head, logits) = (self.table(Place::Head), self.at(Part::Logits));
         steps.push(match variant {
             Variant::Ref => ops::gemv_ref(head, normed + 2 * last, logits, true),
-            Variant::Tile => ops::gemv_lm_head(head, hidden + 4 * last, self.norm(Place::Norm), logits),
+            Variant::Tile => gemv::lm_head(self.machine, head, hidden + 4 * last, self.norm(Place::Norm), logits),
         });
         steps
     }
@@ -157,6 +165,7 @@ mod tests {
     use longpole_bench::cuda::Arg;
 
     use super::*;
+    use crate::gemv::tests::H200;
     use crate::kernels::Kernel;
 
     const BASE: u64 = 0x7F00_0000_0000;
@@ -172,7 +181,11 @@ mod tests {
                 Step::Launch(launch) => {
                     let Arg::Address(_) = launch.arguments[0] else { panic!("{launch:?}") };
                     assert!(launch.grid.blocks.iter().all(|blocks| *blocks > 0) && launch.grid.threads[0].is_multiple_of(32));
-                    assert!(launch.grid.blocks[1] < 65_536 && launch.grid.threads[0] <= 1024);
+                    assert!(
+                        launch.grid.blocks[1] < 65_536
+                            && launch.grid.threads[0] <= 1024
+                            && launch.grid.blocks[0].is_multiple_of(launch.grid.cluster)
+                    );
                     launch.arguments.iter().filter_map(|argument| if let Arg::Address(at) = argument { Some(*at) } else { None }).collect()
                 }
                 Step::Product { addresses, .. } => addresses.to_vec(),
@@ -187,7 +200,7 @@ mod tests {
     fn a_tuned_decode_step_has_five_launches_a_layer() {
         for (config, expected) in [(Config::qwen3_0_6b(), 143), (Config::qwen3_4b(), 183)] {
             let layout = Layout::new(&config, 2048, 1024).unwrap();
-            let planner = Planner::new(&config, &layout, BASE);
+            let planner = Planner::new(&config, &layout, BASE, H200);
             let mut steps = planner.decode(Variant::Tile, 1024);
             steps.push(planner.sample(1));
             assert_eq!(steps.len(), expected);
@@ -204,7 +217,7 @@ mod tests {
     fn a_prefill_multiplies_matrices() {
         let config = Config::qwen3_4b();
         let layout = Layout::new(&config, 2048, 1024).unwrap();
-        let planner = Planner::new(&config, &layout, BASE);
+        let planner = Planner::new(&config, &layout, BASE, H200);
         let steps = planner.prefill(Variant::Tile, 1000);
         sound(&steps, &layout);
         let products: Vec<[u32; 3]> =
@@ -218,7 +231,7 @@ mod tests {
     fn layers_have_caches_of_their_own() {
         let config = Config::qwen3_0_6b();
         let layout = Layout::new(&config, 512, 64).unwrap();
-        let planner = Planner::new(&config, &layout, BASE);
+        let planner = Planner::new(&config, &layout, BASE, H200);
         let (first, last) = (planner.cache(0), planner.cache(27));
         let bytes = (config.kv_heads * HEAD * 512 * 2) as u64;
         assert_eq!(last.keys - first.keys, 27 * bytes);
@@ -226,20 +239,10 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_as_many_as_the_work_needs() {
-        let blocks = |step: &Step| if let Step::Launch(launch) = step { launch.grid.blocks[0] } else { 0 };
-        let (matrix, norm) = (Matrix { at: 0, rows: 6144, columns: 2560 }, Norm { at: 0, epsilon: 1e-6 });
-        assert_eq!(blocks(&ops::gemv_qkv(matrix, 0, norm, 0)), 384);
-        assert_eq!(blocks(&ops::gemv_lm_head(Matrix { rows: 151_936, ..matrix }, 0, norm, 0)), 4748);
-        assert_eq!(blocks(&ops::gemv_lm_head(Matrix { rows: 2, ..matrix }, 0, norm, 0)), 1);
-        assert_eq!(blocks(&ops::gemv_add(Matrix { rows: 2560, ..matrix }, 0, 0, 0)), 320);
-    }
-
-    #[test]
     fn only_kernels_that_wait_begin_early() {
         let config = Config::qwen3_0_6b();
         let layout = Layout::new(&config, 512, 64).unwrap();
-        let planner = Planner::new(&config, &layout, BASE);
+        let planner = Planner::new(&config, &layout, BASE, H200);
         let early = |steps: Vec<Step>| {
             steps.into_iter().map(Step::early).filter(|step| matches!(step, Step::Launch(launch) if launch.early)).count()
         };

@@ -1,6 +1,7 @@
 //! Seeded weights and test data: numbers that the host, a kernel (`kernels/random.cu`) and other frameworks make exactly alike.
 
-/// How the numbers of a tensor are made: evenly spread around `middle` by `half` to each side, rounded to bfloat16.
+/// How the numbers of a tensor are made: evenly spread around `middle` by `half` to each side, rounded to bfloat16, which is what
+/// models are published in, and then to half precision, as kernels read them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     /// Which numbers.
@@ -23,11 +24,11 @@ impl Spread {
         if name.ends_with("norm.weight") { Self { seed, middle: 1.0, half: 0.25 } } else { Self::deviation(seed, 0.02) }
     }
 
-    /// Number `at`, which is a bfloat16.
+    /// Number `at`.
     pub fn at(&self, at: u64) -> f32 {
         let bits = mixed((at as u32).wrapping_add(self.seed.wrapping_mul(0x9E37_79B1)));
         let even = (bits >> 8) as f32 * (1.0 / 8_388_608.0) - 1.0;
-        rounded(even * self.half + self.middle)
+        as_f16(rounded(even * self.half + self.middle))
     }
 
     /// The first numbers.
@@ -57,6 +58,43 @@ pub fn rounded(value: f32) -> f32 {
     }
     let bits = value.to_bits();
     f32::from_bits(bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) & 0xFFFF_0000)
+}
+
+/// The nearest number of half precision, ties to even, as its bits. What exceeds the largest is cut to it, as kernels do; NaN stays that.
+pub fn f16_of(value: f32) -> u16 {
+    let bits = value.to_bits();
+    let sign = (bits >> 16) as u16 & 0x8000;
+    let size = f32::from_bits(bits & 0x7FFF_FFFF);
+    if size.is_nan() {
+        return sign | 0x7E00;
+    }
+    if size >= 65_504.0 {
+        return sign | 0x7BFF;
+    }
+    if size < 1.0 / 16_384.0 {
+        // Below the smallest normal number all are multiples of 2 to the -24.
+        return sign | (size * 16_777_216.0).round_ties_even() as u16;
+    }
+    // Thirteen bits of the mantissa go; a carry moves into the exponent, as it should.
+    let kept = (bits & 0x7FFF_FFFF) + 0xFFF + (bits >> 13 & 1);
+    sign | ((kept >> 13) - (112 << 10)) as u16
+}
+
+/// The number that these bits of half precision are.
+pub fn f32_of_f16(bits: u16) -> f32 {
+    let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
+    let (exponent, mantissa) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023));
+    sign * match exponent {
+        0 => mantissa * (1.0 / 16_777_216.0),
+        31 if mantissa == 0.0 => f32::INFINITY,
+        31 => f32::NAN,
+        _ => (1.0 + mantissa / 1024.0) * 2f32.powi(exponent - 15),
+    }
+}
+
+/// Rounded to half precision.
+pub fn as_f16(value: f32) -> f32 {
+    f32_of_f16(f16_of(value))
 }
 
 /// Tokens for a prompt that says nothing.
@@ -92,6 +130,21 @@ mod tests {
         assert_eq!(bits(1.0 + 1.0 / 256.0), 1f32.to_bits());
         assert_eq!(bits(1.0 + 3.0 / 256.0), (1.0f32 + 1.0 / 64.0).to_bits());
         assert!(rounded(f32::NAN).is_nan());
+    }
+
+    #[test]
+    fn half_precision_goes_to_the_nearest() {
+        // Every number is its own nearest, and between two neighbours the halves go to the even one.
+        for bits in 0..0x7BFFu16 {
+            let (value, next) = (f32_of_f16(bits), f32_of_f16(bits + 1));
+            assert_eq!(f16_of(value), bits);
+            assert_eq!(f16_of(-value), bits | 0x8000);
+            let middle = value.midpoint(next);
+            assert_eq!(f16_of(middle), bits + (bits & 1), "{bits:x}");
+            assert_eq!((f16_of(f32::from_bits(middle.to_bits() - 1)), f16_of(f32::from_bits(middle.to_bits() + 1))), (bits, bits + 1));
+        }
+        assert_eq!((f16_of(1e9), f16_of(f32::NEG_INFINITY)), (0x7BFF, 0xFBFF));
+        assert!(as_f16(f32::NAN).is_nan());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::config::{Config, HEAD};
 use crate::rope;
 use crate::weights::{Place, tensors};
 
-/// Weights of a model, rounded to bfloat16 as the device has them.
+/// Weights of a model, rounded as the device has them.
 pub struct Weights {
     all: std::collections::HashMap<Place, Vec<f32>>,
 }

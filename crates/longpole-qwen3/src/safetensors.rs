@@ -11,7 +11,7 @@ use memmap2::Mmap;
 use serde::Deserialize;
 
 use crate::error::Error;
-use crate::random::rounded;
+use crate::random::f16_of;
 
 /// The largest header of the format.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
@@ -19,18 +19,27 @@ const MAX_HEADER_BYTES: u64 = 100_000_000;
 /// Numbers that are handed on at once.
 const PIECE: usize = 8 << 20;
 
-/// Takes numbers as bfloat16, with their offset in numbers.
+/// Takes numbers of 16 bits, with their offset in numbers.
 pub type Sink<'a> = dyn FnMut(usize, &[u8]) -> Result<(), Error> + 'a;
 
 /// Files of one model at most.
 const MAX_FILES: usize = 1000;
 
-/// The types of numbers that can be made bfloat16.
+/// The types of numbers that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Number {
     Bf16,
     F16,
     F32,
+}
+
+/// How numbers of 16 bits are handed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Halves {
+    /// As kernels read them.
+    F16,
+    /// As they are in the file, to be converted where that is fast.
+    Bf16,
 }
 
 #[derive(Clone, Debug)]
@@ -138,26 +147,27 @@ impl Tensors {
         Ok(())
     }
 
-    /// Hands the numbers of a tensor on as bfloat16, piece by piece, each with its offset in numbers.
-    pub fn read(&self, name: &str, shape: &[usize], sink: &mut Sink<'_>) -> Result<(), Error> {
+    /// Hands the numbers of a tensor on piece by piece, each with its offset in numbers, and says what they are.
+    pub fn read(&self, name: &str, shape: &[usize], sink: &mut Sink<'_>) -> Result<Halves, Error> {
         let entry = self.entries.get(name).ok_or_else(|| self.missing(name, shape))?;
         if entry.shape != shape {
             return Err(Error::Weights(format!("{name} has the shape {:?}, the configuration asks for {shape:?}", entry.shape)));
         }
         let data = self.files.get(entry.file).and_then(|file| file.get(entry.range.clone())).unwrap_or_default();
-        let mut made = Vec::new();
-        let mut convert = |bytes: usize, value: fn(&[u8]) -> f32| {
-            for (piece, chunk) in data.chunks(PIECE * bytes).enumerate() {
-                made.clear();
-                made.extend(chunk.chunks_exact(bytes).flat_map(|bytes| ((rounded(value(bytes)).to_bits() >> 16) as u16).to_ne_bytes()));
-                sink(piece * PIECE, &made)?;
-            }
-            Ok(())
-        };
+        let whole = |sink: &mut Sink<'_>| data.chunks(PIECE * 2).enumerate().try_for_each(|(piece, chunk)| sink(piece * PIECE, chunk));
         match entry.number {
-            Number::Bf16 => data.chunks(PIECE * 2).enumerate().try_for_each(|(piece, chunk)| sink(piece * PIECE, chunk)),
-            Number::F32 => convert(4, |bytes| f32::from_le_bytes(bytes.try_into().unwrap_or_default())),
-            Number::F16 => convert(2, |bytes| half(u16::from_le_bytes(bytes.try_into().unwrap_or_default()))),
+            Number::Bf16 => whole(sink).map(|()| Halves::Bf16),
+            Number::F16 => whole(sink).map(|()| Halves::F16),
+            Number::F32 => {
+                let mut made = Vec::new();
+                for (piece, chunk) in data.chunks(PIECE * 4).enumerate() {
+                    made.clear();
+                    let value = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().unwrap_or_default());
+                    made.extend(chunk.chunks_exact(4).flat_map(|bytes| f16_of(value(bytes)).to_le_bytes()));
+                    sink(piece * PIECE, &made)?;
+                }
+                Ok(Halves::F16)
+            }
         }
     }
 
@@ -169,21 +179,10 @@ impl Tensors {
     }
 }
 
-/// A half-precision number.
-fn half(bits: u16) -> f32 {
-    let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
-    let (exponent, mantissa) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023));
-    sign * match exponent {
-        0 => mantissa * (1.0 / 16_777_216.0),
-        31 if mantissa == 0.0 => f32::INFINITY,
-        31 => f32::NAN,
-        _ => (1.0 + mantissa / 1024.0) * 2f32.powi(exponent - 15),
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::random::f32_of_f16;
 
     /// A file with these tensors: name, type, shape, data.
     pub(crate) fn file(tensors: &[(&str, &str, &[usize], Vec<u8>)]) -> Vec<u8> {
@@ -199,19 +198,20 @@ pub(crate) mod tests {
     }
 
     fn numbers(tensors: &Tensors, name: &str, shape: &[usize]) -> Result<Vec<f32>, Error> {
-        let mut found = Vec::new();
-        tensors.read(name, shape, &mut |offset, bytes| {
+        let mut found: Vec<u16> = Vec::new();
+        let number = tensors.read(name, shape, &mut |offset, bytes| {
             assert_eq!(offset, found.len());
-            found.extend(longpole_bench::cuda::f32_of_bf16(bytes));
+            found.extend(bytes.chunks_exact(2).map(|bytes| u16::from_le_bytes([bytes[0], bytes[1]])));
             Ok(())
         })?;
-        Ok(found)
+        let value = |bits: &u16| if number == Halves::F16 { f32_of_f16(*bits) } else { f32::from_bits(u32::from(*bits) << 16) };
+        Ok(found.iter().map(value).collect())
     }
 
     #[test]
-    fn numbers_become_bfloat16() {
+    fn numbers_of_three_types_are_read() {
         let folder = tempfile::tempdir().unwrap();
-        let single: Vec<u8> = [1.5f32, -2.0, 1.0 + 1.0 / 256.0].iter().flat_map(|value| value.to_le_bytes()).collect();
+        let single: Vec<u8> = [1.5f32, -2.0, 1.0 + 1.0 / 2048.0].iter().flat_map(|value| value.to_le_bytes()).collect();
         let halves: Vec<u8> = [0x3C00u16, 0xC000, 0x0001].iter().flat_map(|bits| bits.to_le_bytes()).collect();
         let content = file(&[
             ("a", "BF16", &[2, 1], vec![0x80, 0x3F, 0, 0xC0]),

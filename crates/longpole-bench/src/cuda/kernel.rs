@@ -39,12 +39,14 @@ pub struct Grid {
     pub threads: [u32; 3],
     /// Bytes of dynamic shared memory of a block.
     pub shared_bytes: u32,
+    /// Blocks in x that run at once and see each other's shared memory (a cluster, compute capability 9.0 and later); 1 for none.
+    pub cluster: u32,
 }
 
 impl Grid {
     /// So many blocks of so many threads in a row.
     pub fn line(blocks: u32, threads: u32) -> Self {
-        Self { blocks: [blocks, 1, 1], threads: [threads, 1, 1], shared_bytes: 0 }
+        Self { blocks: [blocks, 1, 1], threads: [threads, 1, 1], shared_bytes: 0, cluster: 1 }
     }
 }
 
@@ -161,12 +163,8 @@ impl Cuda {
     /// Number, order and types of the arguments must be those that the kernel declares, and the kernel must keep within the buffers whose
     /// addresses it is given, which must live until it is done.
     pub unsafe fn launch(&mut self, function: &Function, grid: Grid, arguments: &mut [Arg]) -> Result<(), Error> {
-        let mut pointers: Vec<*mut c_void> = arguments.iter_mut().map(Arg::pointer).collect();
-        let (blocks, threads) = (grid.blocks.into(), grid.threads.into());
-        self.launched += 1;
-        // SAFETY: the function is loaded and the stream valid; the driver copies the arguments before it returns; the rest is the caller's.
-        unsafe { result::launch_kernel(function.function, blocks, threads, grid.shared_bytes, self.stream, &mut pointers) }
-            .map_err(failed("cuLaunchKernel"))
+        // SAFETY: as the caller says.
+        unsafe { self.enqueue(function, grid, arguments, false) }
     }
 
     /// Enqueues a kernel that may begin while the one before it still runs (programmatic dependent launch, compute capability 9.0 and later).
@@ -176,12 +174,23 @@ impl Cuda {
     /// As of [`Cuda::launch`]; and the kernel must wait by itself (`griddepcontrol.wait`) before it touches anything that launches before it
     /// write or read.
     pub unsafe fn launch_early(&mut self, function: &Function, grid: Grid, arguments: &mut [Arg]) -> Result<(), Error> {
+        // SAFETY: as the caller says.
+        unsafe { self.enqueue(function, grid, arguments, true) }
+    }
+
+    unsafe fn enqueue(&mut self, function: &Function, grid: Grid, arguments: &mut [Arg], early: bool) -> Result<(), Error> {
         let mut pointers: Vec<*mut c_void> = arguments.iter_mut().map(Arg::pointer).collect();
-        let mut attribute = sys::CUlaunchAttribute {
-            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-            pad: [0; 4],
-            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
-        };
+        let attribute = |id, value| sys::CUlaunchAttribute { id, pad: [0; 4], value };
+        let mut attributes = Vec::new();
+        if early {
+            let value = sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 };
+            attributes.push(attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, value));
+        }
+        if grid.cluster > 1 {
+            let cluster = sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: grid.cluster, y: 1, z: 1 };
+            let value = sys::CUlaunchAttributeValue { clusterDim: cluster };
+            attributes.push(attribute(sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, value));
+        }
         let config = sys::CUlaunchConfig {
             gridDimX: grid.blocks[0],
             gridDimY: grid.blocks[1],
@@ -191,12 +200,12 @@ impl Cuda {
             blockDimZ: grid.threads[2],
             sharedMemBytes: grid.shared_bytes,
             hStream: self.stream,
-            attrs: &raw mut attribute,
-            numAttrs: 1,
+            attrs: attributes.as_mut_ptr(),
+            numAttrs: attributes.len() as u32,
         };
         self.launched += 1;
-        // SAFETY: the function is loaded, configuration and attribute live until the call returns, the driver copies the arguments; the rest is
-        // the caller's.
+        // SAFETY: the function is loaded and the stream valid, configuration and attributes live until the call returns, the driver copies the
+        // arguments; the rest is the caller's.
         unsafe { sys::cuLaunchKernelEx(&raw const config, function.function, pointers.as_mut_ptr(), std::ptr::null_mut()) }
             .result()
             .map_err(failed("cuLaunchKernelEx"))

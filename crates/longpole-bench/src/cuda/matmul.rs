@@ -102,7 +102,7 @@ impl Drop for Parts {
 impl Matmul {
     /// Prepares a product; cuBLASLt's first choice of algorithm is taken.
     pub fn new(driver: &Cuda, number: Number, m: u32, n: u32, k: u32) -> Result<Self, Error> {
-        Self::sharing(number, m, n, k, &Self::workspace(driver)?)
+        Self::sharing(number, false, [m, n, k], &Self::workspace(driver)?)
     }
 
     /// Scratch memory, which products that run one after the other can share.
@@ -110,8 +110,8 @@ impl Matmul {
         Ok(Rc::new(driver.allocate(WORKSPACE_BYTES)?))
     }
 
-    /// The same with scratch memory that others use too.
-    pub fn sharing(number: Number, m: u32, n: u32, k: u32, workspace: &Rc<Buffer>) -> Result<Self, Error> {
+    /// The same with scratch memory that others use too, and with outputs of 32 bits if they are to be `wide`.
+    pub fn sharing(number: Number, wide: bool, [m, n, k]: [u32; 3], workspace: &Rc<Buffer>) -> Result<Self, Error> {
         // SAFETY: it opens a library whose constructors are those of cuBLASLt.
         if !unsafe { sys::is_culib_present() } {
             return Err(missing("cuBLASLt, CUDA's library of matrix products,", "libcublasLt.so"));
@@ -126,7 +126,8 @@ impl Matmul {
         let (value, bytes) = (std::ptr::from_ref(&transposed).cast(), size_of_val(&transposed));
         // SAFETY: descriptor and value are valid, and the value is copied.
         unsafe { result::set_matmul_desc_attribute(desc, attribute, value, bytes) }.map_err(said("cublasLtMatmulDescSetAttribute"))?;
-        for (rows, columns) in [(k, n), (k, m), (n, m)] {
+        let out = if wide { sys::cudaDataType::CUDA_R_32F } else { data };
+        for (rows, columns, data) in [(k, n, data), (k, m, data), (n, m, out)] {
             let layout = result::create_matrix_layout(data, u64::from(rows), u64::from(columns), i64::from(rows));
             parts.layouts.push(layout.map_err(said("cublasLtMatrixLayoutCreate"))?);
         }
@@ -142,7 +143,9 @@ impl Matmul {
         let found = unsafe { result::get_matmul_algo_heuristic(handle, desc, weights, inputs, outputs, outputs, preference) };
         let algorithm = found.map_err(said("cublasLtMatmulAlgoGetHeuristic"))?.algo;
         let workspace = workspace.clone();
-        let sizes = [(m, k), (n, k), (m, n)].map(|(rows, columns)| rows as usize * columns as usize * number.bytes());
+        let out_bytes = if wide { 4 } else { number.bytes() };
+        let sizes = [(m, k, number.bytes()), (n, k, number.bytes()), (m, n, out_bytes)];
+        let sizes = sizes.map(|(rows, columns, bytes)| rows as usize * columns as usize * bytes);
         // The handles change owner; what is left in `parts` is destroyed.
         parts.handle = None;
         parts.desc = None;

@@ -38,6 +38,8 @@ pub struct Cuda {
     events: [sys::CUevent; 2],
     /// Major and minor compute capability.
     capability: (i32, i32),
+    /// Bytes of shared memory that a block may ask for.
+    block_shared_bytes: u32,
     about: Device,
     monitor: Option<Monitor>,
     began: Instant,
@@ -104,6 +106,7 @@ impl Cuda {
             attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR).unwrap_or(0),
             attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR).unwrap_or(0),
         );
+        let block_shared_bytes = count(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN).unwrap_or(48 << 10);
         let uuid = result::device::get_uuid(device).ok().map(uuid_text);
         let monitor = uuid.as_deref().and_then(Monitor::open);
         let about = Device {
@@ -116,12 +119,17 @@ impl Cuda {
             memory_bytes: unsafe { result::device::total_mem(device) }.ok().map(|bytes| bytes as u64),
             l2_bytes: count(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE).map(u64::from),
         };
-        Ok(Self { device, stream, events, capability, about, monitor, began: Instant::now(), launched: 0 })
+        Ok(Self { device, stream, events, capability, block_shared_bytes, about, monitor, began: Instant::now(), launched: 0 })
     }
 
     /// Major and minor compute capability.
     pub fn capability(&self) -> (i32, i32) {
         self.capability
+    }
+
+    /// Bytes of shared memory that a block may ask for ([`Cuda::allow_shared`]).
+    pub fn block_shared_bytes(&self) -> u32 {
+        self.block_shared_bytes
     }
 
     /// Work in the middle of recording, which a failed recording must not leave behind.

@@ -1,7 +1,7 @@
 //! What operations should give, from the seeds of their inputs, in 64 bits.
 
 use crate::config::{Config, HEAD};
-use crate::random::{Spread, rounded};
+use crate::random::{self, Spread};
 use crate::reference;
 use crate::rope;
 
@@ -28,8 +28,8 @@ pub(super) fn row(spread: Spread, at: usize, columns: usize) -> Vec<f64> {
 }
 
 /// As the device holds them between two operations.
-pub(super) fn as_bf16(values: Vec<f64>) -> Vec<f64> {
-    values.into_iter().map(|value| f64::from(rounded(value as f32))).collect()
+pub(super) fn as_f16(values: Vec<f64>) -> Vec<f64> {
+    values.into_iter().map(|value| f64::from(random::as_f16(value as f32))).collect()
 }
 
 /// Row `at` of a matrix times a vector.

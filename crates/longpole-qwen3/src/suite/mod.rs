@@ -34,7 +34,7 @@ fn described(model: &str, case: &Case) -> Result<Benchmark, KeyError> {
     benchmark.shape = Some(case.shape.iter().map(|(name, size)| ((*name).to_owned(), *size as u64)).collect());
     benchmark.bytes = Some(case.bytes);
     benchmark.flops = case.flops;
-    benchmark.dtype = case.flops.map(|_| "bf16".to_owned());
+    benchmark.dtype = case.flops.map(|_| "f16".to_owned());
     Ok(benchmark)
 }
 
@@ -54,7 +54,7 @@ pub fn suite() -> Result<Suite<Cuda>, KeyError> {
                 let mut benchmark = Benchmark::new(Key::parse(&format!("{model}/model/{}/{}", whole.name(), variant.name()))?);
                 benchmark.bytes = Some(whole.bytes(&config));
                 benchmark.flops = Some(whole.flops(&config));
-                benchmark.dtype = Some("bf16".to_owned());
+                benchmark.dtype = Some("f16".to_owned());
                 let config = config.clone();
                 suite = suite.benchmark(benchmark, move |_: &mut Cuda| Ok(ModelBody::new(config.clone(), variant, whole)));
             }
@@ -80,8 +80,8 @@ mod tests {
             assert!(keys.contains(&key), "{key}");
         }
         let down = list.benchmarks.iter().find(|benchmark| benchmark.key.as_str() == "Qwen3-4B/ops/linear_down/decode/tile").unwrap();
-        // Weights and input, the hidden state read and written in 32 bits.
-        assert_eq!(down.bytes, Some(2 * (2560 * 9728 + 9728 + 4 * 2560)));
+        // Weights; input, and the hidden state read and written, in 32 bits.
+        assert_eq!(down.bytes, Some(2 * 2560 * 9728 + 4 * (9728 + 2 * 2560)));
         let step = list.benchmarks.iter().find(|benchmark| benchmark.key.as_str() == "Qwen3-4B/model/decode_step_ctx1024/tile").unwrap();
         // 4.02 billion weights of two bytes, and 36 layers of 1024 positions of 4 KiB.
         assert_eq!(step.bytes, Some(2 * 4_022_272_000 + 36 * 1024 * 4096));
@@ -91,7 +91,7 @@ mod tests {
     fn cases_say_what_they_hold() {
         for case in cases(&tiny(), 40, 24) {
             let addresses: Vec<u64> = (1..=case.inputs.len() as u64).map(|at| at << 32).collect();
-            let steps = (case.steps)(&addresses, 1 << 60);
+            let steps = (case.steps)(crate::gemv::tests::H200, &addresses, 1 << 60);
             assert!(!steps.is_empty(), "{}", case.op);
             let expected = (case.expected)(&[0, case.outputs - 1]);
             assert!(expected.iter().all(|expected| expected.value.is_finite() && expected.magnitude >= 0.0), "{}", case.op);
