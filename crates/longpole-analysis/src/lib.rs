@@ -79,7 +79,7 @@ pub use sort::SortKey;
 pub use stacks::{StackFrame, StackTree, device_label, device_stacks, host_stacks, idle_stacks, thread_label};
 pub use steps::{
     BorrowedRoles, Culprit, FoundBy, LayerKind, LayerStructure, LeftOut, Part, RoleDonor, RoleSource, SlowStep, Step, StepGroup, StepLayer,
-    StepNote, StepOptions, StepRow, StepTable, StripLayer, Why, borrow_roles, role_donors, step_table,
+    StepNote, StepOptions, StepRow, StepTable, StripLayer, Why, borrow_roles, role_donors, step_table, window_starts,
 };
 pub use stream_health::{Finding, StreamHealth};
 pub use sums::{

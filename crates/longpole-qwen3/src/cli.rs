@@ -1,22 +1,21 @@
 //! The command line: what is asked for, and doing it.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use longpole_bench::cuda::Cuda;
 use longpole_bench::measure::Driver as _;
 
 use crate::check::{Extent, check};
-use crate::config::Config;
 use crate::engine::{Engine, Generation, Mode};
 use crate::error::Error;
 use crate::generate::{Ended, generate};
-use crate::hub;
+use crate::models::{Found, Model, find};
 use crate::ops::Variant;
 use crate::random;
-use crate::safetensors::Tensors;
-use crate::tokenizer::{Stream, Tokenizer};
+use crate::tokenizer::Stream;
+use crate::workload::{Workload, workload};
 
 /// What the program answers to.
 pub const USAGE: &str = "\
@@ -25,6 +24,7 @@ longpole-qwen3: a decoder for Qwen3-0.6B and Qwen3-4B on one NVIDIA device
 Usage:
   run MODEL [PROMPT] [options]     write on from a prompt
   logits MODEL -o FILE [options]   logits after each of some tokens, as 32-bit numbers
+  workload [MODEL...] [options]    windows to record: prefills of 1,024 tokens, and decode after 1,024 positions
   check [--all]                    every kernel and small models against the host
   suite list|run|profile|peaks     benchmarks, see docs/suite-protocol.md
 
@@ -45,16 +45,12 @@ Options:
   --no-overlap         no kernel begins before the one ahead of it is done
   --warm-up            read the prompt once before it counts, so that nothing is loaded for the first time
   --stats              times on standard error
-";
 
-/// Where a model comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Model {
-    /// A folder, or a name of the hub.
-    Named(String),
-    /// Seeded weights in the shapes of this model.
-    Random(String),
-}
+Options of workload, whose models are Qwen3-0.6B and Qwen3-4B with seeded weights, both if none is named, or a folder or a name as above:
+  --seconds S          run each phase untraced for so long first [1]
+  --variant, --no-overlap
+It runs each phase untraced, then once more inside an NVTX range `window`: longpole steps --run --range nvtx:window -- longpole-qwen3 workload
+";
 
 /// What is fed to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,24 +105,32 @@ pub enum Command {
     Run(Job),
     /// Write logits.
     Logits(Job),
+    /// Run windows to record.
+    Workload(Workload),
     /// Check kernels.
     Check(Extent),
     /// Speak the suite protocol.
     Suite(Vec<String>),
 }
 
-fn value_of<'a>(name: &str, rest: &mut std::slice::Iter<'a, String>) -> Result<&'a str, String> {
+/// Which kernels `--variant` names.
+pub(crate) fn variant(text: &str) -> Result<Variant, String> {
+    let found = Variant::ALL.into_iter().find(|variant| variant.name() == text);
+    found.ok_or_else(|| format!("--variant is ref or tile, not {text}"))
+}
+
+pub(crate) fn value_of<'a>(name: &str, rest: &mut std::slice::Iter<'a, String>) -> Result<&'a str, String> {
     rest.next().map(String::as_str).ok_or_else(|| format!("{name} needs a value"))
 }
 
-fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
+pub(crate) fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("{name} needs a number, not {text}"))
 }
 
 impl Command {
     /// Reads the arguments after the program's name.
     pub fn parse(arguments: &[String]) -> Result<Self, String> {
-        let Some((command, rest)) = arguments.split_first() else { return Err("say run, logits, check or suite".to_owned()) };
+        let Some((command, rest)) = arguments.split_first() else { return Err("say run, logits, workload, check or suite".to_owned()) };
         match command.as_str() {
             "suite" => return Ok(Self::Suite(rest.to_vec())),
             _ if arguments.iter().any(|argument| argument == "--help" || argument == "-h") => return Ok(Self::Help),
@@ -135,8 +139,9 @@ impl Command {
                 ["--all"] => return Ok(Self::Check(Extent::All)),
                 _ => return Err(format!("`{}` is no option of check", rest.join(" "))),
             },
+            "workload" => return Workload::parse(rest).map(Self::Workload),
             "run" | "logits" => {}
-            other => return Err(format!("`{other}` is no command: say run, logits, check or suite")),
+            other => return Err(format!("`{other}` is no command: say run, logits, workload, check or suite")),
         }
         let job = Self::job(rest)?;
         if command == "run" {
@@ -181,11 +186,7 @@ impl Command {
                 }
                 "--prefill" => job.prefill = number(name, value_of(name, &mut rest)?)?,
                 "--context" => job.context = number(name, value_of(name, &mut rest)?)?,
-                "--variant" => {
-                    let text = value_of(name, &mut rest)?;
-                    let found = Variant::ALL.into_iter().find(|variant| variant.name() == text);
-                    job.variant = found.ok_or_else(|| format!("--variant is ref or tile, not {text}"))?;
-                }
+                "--variant" => job.variant = variant(value_of(name, &mut rest)?)?,
                 "--chat" => job.chat = true,
                 "--eager" => job.mode = Mode::Eager,
                 "--no-overlap" => job.overlap = false,
@@ -204,43 +205,6 @@ impl Command {
         job.model = model.ok_or("say which model: a folder, a name, or --random Qwen3-0.6B")?;
         job.prompt = prompt.ok_or("say what to begin with: a prompt, --prompt-tokens or --tokens")?;
         Ok(job)
-    }
-}
-
-/// A model's parts before it is on a device.
-struct Found {
-    config: Config,
-    tokenizer: Option<Tokenizer>,
-    tensors: Option<Tensors>,
-}
-
-fn find(model: &Model) -> Result<Found, Error> {
-    match model {
-        Model::Random(name) => {
-            let config = Config::named(name).ok_or_else(|| Error::NotFound(format!("--random is Qwen3-0.6B or Qwen3-4B, not {name}")))?;
-            Ok(Found { config, tokenizer: None, tensors: None })
-        }
-        Model::Named(name) => {
-            let cache = hub::cache_folder(|name| std::env::var(name).ok());
-            let folder = hub::find(name, cache.as_deref())?;
-            let path = folder.join("config.json");
-            let text = std::fs::read_to_string(&path).map_err(|cause| Error::file(&path, cause))?;
-            let mut config = Config::parse(&text)?;
-            config.ends.extend(ends_of_generation(&folder));
-            Ok(Found { config, tokenizer: Some(Tokenizer::open(&folder)?), tensors: Some(Tensors::open(&folder)?) })
-        }
-    }
-}
-
-/// Tokens that end a text by `generation_config.json`, which names more than `config.json` does.
-fn ends_of_generation(folder: &Path) -> Vec<u32> {
-    let text = std::fs::read_to_string(folder.join("generation_config.json")).unwrap_or_default();
-    let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    let token = |value: &serde_json::Value| value.as_u64().and_then(|token| u32::try_from(token).ok());
-    match value.get("eos_token_id") {
-        Some(serde_json::Value::Array(list)) => list.iter().filter_map(token).collect(),
-        Some(value) => token(value).into_iter().collect(),
-        None => Vec::new(),
     }
 }
 
@@ -378,6 +342,7 @@ pub fn main(arguments: &[String], out: &mut dyn Write, notes: &mut dyn Write) ->
         Command::Help => out.write_all(USAGE.as_bytes()).map(|()| 0).map_err(Error::Output),
         Command::Run(job) => run(&job, out, notes).map(|()| 0),
         Command::Logits(job) => logits(&job, notes).map(|()| 0),
+        Command::Workload(asked) => workload(&asked, out).map(|()| 0),
         Command::Check(extent) => Cuda::open(0).map_err(Error::from).and_then(|mut driver| {
             let failed = check(&mut driver, extent, out)?;
             Ok(u8::from(failed > 0))

@@ -3,7 +3,7 @@
 //!
 //! What needs no device is tested without one: [`config`], [`weights`], [`safetensors`], [`tokenizer`], [`hub`], [`rope`] and [`layout`] come from
 //! files and arithmetic, [`ops`] and [`plan`] say which kernels a step launches on which addresses, [`generate`](mod@generate) drives any decoder. [`engine`]
-//! puts them on a device, [`suite`] measures them, [`check`](mod@check) holds them against [`reference`](mod@reference), the model on the host in 64 bits.
+//! puts them on a device, [`suite`] measures them, [`workload`](mod@workload) runs them in windows for a recorder, [`check`](mod@check) holds them against [`reference`](mod@reference), the model on the host in 64 bits.
 
 pub mod check;
 pub mod cli;
@@ -16,6 +16,7 @@ pub mod generate;
 pub mod hub;
 pub mod kernels;
 pub mod layout;
+pub mod models;
 pub mod nvtx;
 pub mod ops;
 pub mod plan;
@@ -26,3 +27,4 @@ pub mod safetensors;
 pub mod suite;
 pub mod tokenizer;
 pub mod weights;
+pub mod workload;

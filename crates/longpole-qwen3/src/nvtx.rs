@@ -92,8 +92,8 @@ fn open() {
 #[derive(Debug)]
 pub struct Range(());
 
-/// Begins a range.
-pub fn range(name: &'static CStr) -> Range {
+/// Begins a range. Tools copy the name before they return.
+pub fn range(name: &CStr) -> Range {
     OPENED.call_once(open);
     let push = FUNCTIONS[PUSH].load(Ordering::Acquire);
     if !push.is_null() {

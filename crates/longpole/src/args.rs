@@ -5,10 +5,12 @@ mod export;
 mod ncu;
 mod record;
 mod report;
+mod steps;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::ArgPredicate;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use longpole_analysis::{GroupBy, ScopeSpec};
 use longpole_trace::Ns;
@@ -20,8 +22,9 @@ pub(crate) use bench::{
 };
 pub(crate) use export::{ExportArgs, ExportFormat, Weight};
 pub(crate) use ncu::{NcuArgs, NcuView};
-pub(crate) use record::RecordArgs;
+pub(crate) use record::{ApiCalls, RecordArgs, parse_range};
 pub(crate) use report::ReportArgs;
+pub(crate) use steps::{StepRows, StepsArgs};
 
 use crate::time_window;
 
@@ -46,7 +49,7 @@ Examples:
   longpole doctor                                  what can be profiled on this machine
 
 Exit codes: 0 fine, 1 a check failed (check, diff --gate, bench compare --gate, doctor --strict), 2 usage, 3 input unreadable (or partial, under --strict);
-`record` and `profile` return the status of their program."
+`record` and `profile` return the status of their program, `steps --run` where it is not 0."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -114,9 +117,15 @@ Examples:
   longpole memory trace.json.gz --sort peak --range decode_step")]
     Memory(TableArgs),
     /// Whole steps: layers, time by role, idle inside and between, slow steps
+    #[command(override_usage = "longpole steps [OPTIONS] <FILE>\n       longpole steps --run [OPTIONS] -- <PROGRAM> [ARGS]...")]
     #[command(after_help = "Steps are found by marker (record_function, NVTX, ProfilerStep), else by graph replay, else from the
 order of kernels alone. --filter takes markers (or, without any, groups) whose name matches.
 Sort keys: part (default), time, spread, calls. Of each group the rows with most time are shown.
+
+--run runs a program, leaves it alone for a second after CUDA starts, records two, and reports the
+second half of the steps in that window; with --range nvtx:NAME each range of that name is a window.
+What the program prints goes to standard error. Returns its status if it fails, and 3 when nothing
+was recorded, or nothing with steps.
 
 Examples:
   longpole steps trace.json.gz
@@ -124,7 +133,17 @@ Examples:
   longpole steps trace.json.gz --by kernel --sort time
   longpole steps trace.json.gz --ignore-ranges
   longpole steps graph.json.gz --roles-from eager.json.gz
-  longpole steps trace.json.gz --csv > rows.csv")]
+  longpole steps trace.json.gz --csv > rows.csv
+  longpole steps --run -- ./engine --model qwen3
+  longpole steps --run --delay 20 --window 5 -o serve.longpole -- python serve.py
+  longpole steps --run --range nvtx:window --json -- longpole-qwen3 workload")]
+    #[command(mut_arg("input", |arg| {
+        // With --run there is none; an empty name says so.
+        let absent = |id: &'static str| (id, ArgPredicate::IsPresent, Some(""));
+        arg.index(1).required(false).required_unless_present_any(["run", "command"]).default_value_ifs([absent("run"), absent("command")])
+    }))]
+    #[command(mut_arg("range", |arg| arg.help("Only inside ranges of this name (a trailing * takes all that begin so); with --run, `nvtx:NAME` or `profiler` is \
+what is recorded, as `record --range` has it")))]
     #[command(mut_arg("filter", |arg| arg.help("Only steps whose marker (or group, without markers) matches")))]
     #[command(mut_arg("limit", |arg| arg.help("Show this many rows of each group, 0 for all rows of all groups [default: 20; JSON and CSV: all]")))]
     Steps(StepsArgs),
@@ -462,39 +481,6 @@ pub(crate) struct OpsArgs {
     pub(crate) by: GroupBy,
 }
 
-/// Flags of `steps`.
-#[derive(Args, Debug)]
-pub(crate) struct StepsArgs {
-    #[command(flatten)]
-    pub(crate) common: Common,
-    /// Find steps as if no range had been recorded
-    #[arg(long, help_heading = "Steps")]
-    pub(crate) ignore_ranges: bool,
-    /// A row for each `role`, or for each `kernel`
-    #[arg(
-        long,
-        value_name = "WHAT",
-        default_value = "role",
-        hide_default_value = true,
-        hide_possible_values = true,
-        help_heading = "Output"
-    )]
-    pub(crate) by: StepRows,
-    /// Take the names of roles from the steps of this trace, e.g. an eager run of the same model
-    #[arg(long, value_name = "FILE", help_heading = "Steps")]
-    pub(crate) roles_from: Option<OsString>,
-    /// Peaks measured on the machine, as JSON (see `longpole roofline --help`); the table of devices gives the rest
-    #[arg(long, value_name = "FILE", help_heading = "Steps")]
-    pub(crate) peaks: Option<OsString>,
-}
-
-/// What a row of `steps` is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StepRows {
-    Role,
-    Kernel,
-}
-
 /// Flags of `roofline`.
 #[derive(Args, Debug)]
 pub(crate) struct RooflineArgs {
@@ -669,6 +655,17 @@ pub(crate) struct ScopeFlags {
 }
 
 impl ScopeFlags {
+    /// What is to be recorded, where `--range` says that and not which part of the trace.
+    pub(crate) fn recorded_range(&self) -> Option<&str> {
+        self.range.as_deref().filter(|range| *range == "profiler" || range.starts_with("nvtx:"))
+    }
+
+    /// The scope of a recording that `--range` may have been about.
+    pub(crate) fn spec_of_recording(&self) -> ScopeSpec {
+        let spec = self.spec();
+        ScopeSpec { range: spec.range.filter(|_| self.recorded_range().is_none()), ..spec }
+    }
+
     pub(crate) fn spec(&self) -> ScopeSpec {
         ScopeSpec { range: self.range.clone(), step: self.step, time: self.time, device: self.device, rank: self.rank }
     }

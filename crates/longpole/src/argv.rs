@@ -43,7 +43,9 @@ pub(crate) fn normalise(mut args: Vec<OsString>) -> Vec<OsString> {
     if args.get(1).is_some_and(|first| first == "help") {
         args.retain(|arg| arg != "--help" && arg != "-h");
     }
-    let stack = args.windows(2).position(|pair| pair[0] == "--by" && pair[1] == "stack").map(|at| at + 1);
+    // What follows `--` may be another program's.
+    let own = args.iter().position(|arg| arg == "--").unwrap_or(args.len());
+    let stack = args[..own].windows(2).position(|pair| pair[0] == "--by" && pair[1] == "stack").map(|at| at + 1);
     if let Some(at) = stack
         && let Some(frames) = args.get(at + 1).and_then(|next| next.to_str())
         && !frames.is_empty()
@@ -109,6 +111,7 @@ mod tests {
     fn stack_takes_its_depth_apart() {
         assert_eq!(normalised("ops t.json --by stack 3 --json"), "ops t.json --by stack=3 --json");
         assert_eq!(normalised("record -- prog --by stack 3"), "record -- prog --by stack 3");
+        assert_eq!(normalised("steps --run -- prog --by stack 3"), "steps --run -- prog --by stack 3");
         assert_eq!(normalised("ops --by stack t.json"), "ops --by stack t.json");
         assert_eq!(normalised("ops t.json --by stack"), "ops t.json --by stack");
     }

@@ -63,6 +63,13 @@ impl<'a> Session<'a> {
         Self::open_any(common, &common.input, &[], true, common.scope.spec())
     }
 
+    /// Reads a recording that was made for the command, which is shown under the name of its program.
+    pub(crate) fn open_recording(common: &'a Common, path: &Path, spec: ScopeSpec, program: &str) -> Result<Self, Failure> {
+        let mut session = Self::open_any(common, path.as_os_str(), &[], true, spec)?;
+        session.source.path = session.shown(Some(program)).unwrap_or_default();
+        Ok(session)
+    }
+
     /// Reads the input and `more` files of the same run, and finds the scope.
     pub(crate) fn open_all(common: &'a Common, more: &[OsString]) -> Result<Self, Failure> {
         Self::open_any(common, &common.input, more, false, common.scope.spec())

@@ -8,6 +8,7 @@ use super::Program;
 use super::group::{Cluster, Local, Raw};
 use super::table::{Table, bare_step, is_kernel, median};
 use super::types::{Culprit, FoundBy, LayerStructure, LeftOut, SlowStep, Step, StepGroup, StepNote, StripLayer, Why};
+use super::windows::Halving;
 
 /// Fewest steps that must stay for first ones to be left out as slow, and the most that are.
 const KEPT_AT_LEAST: usize = 3;
@@ -28,7 +29,14 @@ const SLOW_SHARE: f64 = 0.2;
 const MOST_SLOW: usize = 16;
 
 /// The groups of one device, in order of their first step.
-pub(super) fn groups(trace: &Trace, program: &Program, raws: &[Raw], clusters: &[Cluster], names: &[String]) -> Vec<StepGroup> {
+pub(super) fn groups(
+    trace: &Trace,
+    program: &Program,
+    raws: &[Raw],
+    clusters: &[Cluster],
+    names: &[String],
+    halving: Halving<'_>,
+) -> Vec<StepGroup> {
     // Steps of all groups in order of start, for their numbers and who follows whom.
     let mut steps: Vec<Option<Step>> = raws.iter().map(|raw| Some(bare_step(trace, program, raw, 0))).collect();
     let mut order: Vec<usize> = (0..raws.len()).collect();
@@ -40,6 +48,8 @@ pub(super) fn groups(trace: &Trace, program: &Program, raws: &[Raw], clusters: &
     }
     for (number, &at) in order.iter().enumerate() {
         let next = order.get(number + 1).copied().filter(|&next| cluster_of[next] == cluster_of[at]);
+        // Between two windows nothing was recorded.
+        let next = next.filter(|&next| halving.window_of[next] == halving.window_of[at]);
         let next_start = next.map(|next| start(&steps, next));
         if let Some(step) = &mut steps[at] {
             step.number = number as u32;
@@ -48,7 +58,7 @@ pub(super) fn groups(trace: &Trace, program: &Program, raws: &[Raw], clusters: &
     }
     let mut groups: Vec<StepGroup> = Vec::new();
     for cluster in clusters {
-        if let Some(group) = group(trace, program, raws, cluster, names, &mut steps) {
+        if let Some(group) = group(trace, program, raws, cluster, names, halving, &mut steps) {
             groups.push(group);
         }
     }
@@ -70,18 +80,21 @@ fn group(
     raws: &[Raw],
     cluster: &Cluster,
     names: &[String],
+    halving: Halving<'_>,
     steps: &mut [Option<Step>],
 ) -> Option<StepGroup> {
     let mut members: Vec<usize> = cluster.members.clone();
     members.sort_by_key(|&at| steps[at].as_ref().map(|step| step.number));
     let slow = warm_ups(&members, steps);
+    let halves = halving.halves(&members[slow..], steps);
     let mut left_out = Vec::new();
     let mut take = |at: usize, why: Why| left_out.extend(steps[at].take().map(|step| LeftOut { step, why }));
     cluster.warm_ups.iter().for_each(|&at| take(at, Why::OtherKernels));
     members[..slow].iter().for_each(|&at| take(at, Why::Slow));
     cluster.cut_off.iter().for_each(|&at| take(at, Why::CutOff));
+    halves.before.iter().for_each(|&at| take(at, Why::FirstHalf));
     left_out.sort_by_key(|left| left.step.number);
-    let members = &members[slow..];
+    let members = &halves.kept;
     let mut table = Table::new(trace, program, &raws[typical(program, raws, members)?]);
     let mut kept = Vec::with_capacity(members.len());
     for &at in members {
@@ -99,9 +112,7 @@ fn group(
         (!values.is_empty()).then(|| median(&mut values))
     };
     let kernels = |step: &Step| step.activities.iter().filter(|id| is_kernel(trace.activities.kind[id.index()])).count() as i64;
-    let half = kept.len() / 2;
-    let busy_of = |steps: &[Step]| steps.iter().map(|step| step.busy_ns).sum::<Ns>();
-    let halves = (half > 0).then(|| (busy_of(&kept[..half]), busy_of(&kept[kept.len() - half..])));
+    let of_halves = |busy: Ns| (halves.steps > 0).then_some(busy);
     let mut group = StepGroup {
         name: names.get(cluster.class as usize).cloned().unwrap_or_default(),
         found_by: found_by(raws, members),
@@ -113,9 +124,10 @@ fn group(
         period_ns: of_each(&|step| step.period_ns),
         gap_between_ns: of_each(&|step| step.period_ns.map(|period| period - step.span_ns())),
         gap_inside_ns: of_each(&|step| Some(step.span_ns() - step.busy_ns)).unwrap_or_default(),
-        total_busy_ns: busy_of(&kept),
-        first_half_busy_ns: halves.map(|halves| halves.0),
-        second_half_busy_ns: halves.map(|halves| halves.1),
+        total_busy_ns: kept.iter().map(|step| step.busy_ns).sum(),
+        half_steps: halves.steps,
+        first_half_busy_ns: of_halves(halves.first_busy),
+        second_half_busy_ns: of_halves(halves.second_busy),
         strip: layers.as_ref().map(|layers| strip(layers, layer_times)).unwrap_or_default(),
         slow_steps: Vec::new(),
         notes: Vec::new(),
@@ -180,23 +192,23 @@ fn describe(group: &StepGroup) -> String {
 
 fn notes(group: &StepGroup, extra: u64, missing: u64) -> Vec<StepNote> {
     let mut notes = Vec::new();
-    let warm: Vec<&LeftOut> = group.left_out.iter().filter(|left| left.why != Why::CutOff).collect();
+    let warm: Vec<&LeftOut> = group.left_out.iter().filter(|left| matches!(left.why, Why::Slow | Why::OtherKernels)).collect();
     if !warm.is_empty() {
         let slowest = warm.iter().filter(|left| left.why == Why::Slow).map(|left| left.step.span_ns().get()).max();
         let slowest_percent =
             slowest.filter(|_| group.span_ns > Ns::ZERO).map(|span| (i128::from(span) * 100 / i128::from(group.span_ns.get())) as u64);
         notes.push(StepNote::WarmUpLeftOut { steps: warm.len() as u64, slowest_percent });
     }
-    let cut_off = group.left_out.len() - warm.len();
+    let cut_off = group.left_out.iter().filter(|left| left.why == Why::CutOff).count();
     if cut_off > 0 {
         notes.push(StepNote::CutOff { steps: cut_off as u64 });
     }
     if let (Some(first), Some(second)) = (group.first_half_busy_ns, group.second_half_busy_ns)
-        && group.steps.len() >= STEPS_TO_JUDGE
+        && group.half_steps * 2 >= STEPS_TO_JUDGE
     {
         let larger = first.max(second).get() as f64;
         if (first.get() - second.get()).unsigned_abs() as f64 > larger * DRIFT {
-            let steps = (group.steps.len() / 2) as i64;
+            let steps = group.half_steps as i64;
             notes.push(StepNote::Drift { first_half_ns: Ns(first.get() / steps), second_half_ns: Ns(second.get() / steps) });
         }
     }

@@ -1,7 +1,7 @@
 //! Which ranges are steps, and which work each holds.
 //!
 //! Ranges nest: a loop around steps, steps, parts of steps. From the outermost on, a range gives way to those inside when these
-//! come several times in each, hold most of its work, and are whole steps rather than layers or parts of one; or when one inside holds
+//! come several times in each, hold most of its work, and are whole steps rather than layers or parts of one; or when one inside each holds
 //! all of it.
 
 use foldhash::fast::FixedState;
@@ -202,8 +202,9 @@ impl Forest {
             let by_repeats = !repeated.is_empty() && held as f64 >= work as f64 * INSIDE && looks.are_steps(class, &repeated);
             let repeats_below = || inner.iter().any(|child| children.get(&child.0).is_some_and(|below| below.iter().any(|b| b.1 >= 2)));
             let by_loop_inside = count == 1 && held as f64 >= work as f64 * INSIDE && repeats_below();
-            // A range around each of another, with nothing besides.
-            let is_wrapper = matches!(inner, [(_, inner_count, inner_work)] if *inner_count == count && *inner_work == work);
+            // A range around one other each, of one name or of several, with nothing besides.
+            let inner_count: u64 = inner.iter().map(|child| child.1).sum();
+            let is_wrapper = !inner.is_empty() && inner_count == count && held == work;
             let is_loop = by_repeats || by_loop_inside || is_wrapper;
             if is_loop && depth < DEPTH {
                 open.extend(inner.iter().map(|child| (child.0, depth + 1)));

@@ -5,10 +5,11 @@
 //!
 //! 1. `sequence`: the work of each device in program order.
 //! 2. `repeats` (with `alphabet`, `runs`, `cyclic`, `variants` and `layers`): blocks of repeated layers and their significance; `fold` takes loops inside layers for one round.
-//! 3. `markers` (with `names` and `looks`): which ranges are steps; `find`, `classes` and `cut`: steps without ranges.
+//! 3. `markers` (with `names`, `surroundings` and `looks`): which ranges are steps; `find`, `classes` and `cut`: steps without ranges.
 //! 4. `group` (with `align`): like steps together, warm-up and cut-off ones apart.
-//! 5. `canon`, `table`, `assemble`: the canonical sequence of a group, every activity in its place, figures.
-//! 6. `roles`: what each place does in the model.
+//! 5. `windows`: of each window's steps the second half, where only that is wanted.
+//! 6. `canon`, `table`, `assemble`: the canonical sequence of a group, every activity in its place, figures.
+//! 7. `roles`: what each place does in the model.
 //!
 //! Nothing here knows a model or a framework, but for the names of a few numbers in markers.
 
@@ -30,9 +31,11 @@ mod repeats;
 mod roles;
 mod runs;
 mod sequence;
+mod surroundings;
 mod table;
 mod types;
 mod variants;
+mod windows;
 
 use longpole_trace::Ns;
 
@@ -49,6 +52,8 @@ pub use types::{
     Culprit, FoundBy, LayerKind, LayerStructure, LeftOut, Part, RoleSource, SlowStep, Step, StepGroup, StepLayer, StepNote, StepOptions,
     StepRow, StepTable, StripLayer, Why,
 };
+use windows::Halving;
+pub use windows::window_starts;
 
 /// The work of one device: in program order, with inner loops folded, and the blocks of layers in that.
 struct Program {
@@ -76,7 +81,7 @@ pub fn step_table(index: &TraceIndex<'_>, scope: &Scope, options: &StepOptions<'
             Program { sequence, folded, blocks }
         })
         .collect();
-    let mut table = StepTable::default();
+    let mut table = StepTable { last_half: options.last_half, ..StepTable::default() };
     let marked = markers::marked(index, scope, options, &programs);
     let mut without_launch = 0;
     for (number, program) in programs.iter().enumerate() {
@@ -93,7 +98,9 @@ pub fn step_table(index: &TraceIndex<'_>, scope: &Scope, options: &StepOptions<'
             }
         }
         let clusters = clusters(trace, program, &raws);
-        let groups = assemble::groups(trace, program, &raws, &clusters, &names);
+        let window_of = windows::windows_of(index, program, &raws, options.windows);
+        let halving = Halving { last_half: options.last_half, window_of: &window_of };
+        let groups = assemble::groups(trace, program, &raws, &clusters, &names, halving);
         let accepts = |name: &str| marked.is_some() || options.filter.is_none_or(|accepts| accepts(name));
         table.groups.extend(groups.into_iter().filter(|group| accepts(&group.name)));
         let mut is_inside = vec![false; program.sequence.activities.len()];
@@ -122,10 +129,24 @@ fn marked_raws(
     let trace = index.trace();
     let raw_names: Vec<&str> = marked.iter().map(|(range, _)| trace.strings.get(trace.ranges.name[range.index()])).collect();
     let shown = names::shown_by_template(&raw_names);
+    let mut markers: hashbrown::HashMap<&str, u32, foldhash::fast::FixedState> = hashbrown::HashMap::default();
+    let of_marker: Vec<(longpole_trace::RangeId, u32)> = marked
+        .iter()
+        .zip(&shown)
+        .map(|((range, _), name)| {
+            let next = markers.len() as u32;
+            (*range, *markers.entry(name).or_insert(next))
+        })
+        .collect();
+    let full: Vec<String> = surroundings::prefixes(index, &of_marker)
+        .into_iter()
+        .zip(&shown)
+        .map(|(prefix, name)| if prefix.is_empty() { name.clone() } else { format!("{prefix} > {name}") })
+        .collect();
     let mut names: Vec<String> = Vec::new();
     let mut numbers: hashbrown::HashMap<&str, u32, foldhash::fast::FixedState> = hashbrown::HashMap::default();
     let mut raws = Vec::new();
-    for ((range, positions), name) in marked.iter().zip(&shown) {
+    for ((range, positions), name) in marked.iter().zip(&full) {
         let class = *numbers.entry(name).or_insert_with(|| {
             names.push(name.clone());
             names.len() as u32 - 1

@@ -27,6 +27,17 @@ pub(super) fn template(name: &str) -> String {
     split(name).into_iter().enumerate().map(|(at, part)| if at % 2 == 1 { "*" } else { part }).collect()
 }
 
+/// The name with every number that is a word of its own as `*`: that of `epoch 3`, not those of `Qwen3-4B`.
+pub(super) fn without_whole_numbers(name: &str) -> String {
+    let parts = split(name);
+    let is_letter = |c: Option<char>| c.is_some_and(char::is_alphabetic);
+    let is_whole = |at: usize| {
+        let before = at.checked_sub(1).and_then(|before| parts[before].chars().next_back());
+        !is_letter(before) && !is_letter(parts.get(at + 1).and_then(|after| after.chars().next()))
+    };
+    (0..parts.len()).map(|at| if at % 2 == 1 && is_whole(at) { "*" } else { parts[at] }).collect()
+}
+
 /// Names to show for markers of one template, one each: numbers that differ in more than half of them are `*`, the others stay.
 pub(super) fn shown(names: &[&str]) -> Vec<String> {
     let parts: Vec<Vec<&str>> = {
@@ -85,6 +96,20 @@ mod tests {
         );
         assert_eq!(shown(&["ProfilerStep#7"]), ["ProfilerStep*"]);
         assert_eq!(shown(&["prefill", "prefill"])[1], "prefill");
+    }
+
+    #[test]
+    fn numbers_of_words_are_part_of_a_name() {
+        for (name, without) in [
+            ("epoch 3", "epoch *"),
+            ("ProfilerStep#12", "ProfilerStep#*"),
+            ("Qwen3-4B", "Qwen3-4B"),
+            ("Qwen3-0.6B", "Qwen3-*.6B"),
+            ("7 of 9", "* of *"),
+            ("", ""),
+        ] {
+            assert_eq!(without_whole_numbers(name), without);
+        }
     }
 
     #[test]

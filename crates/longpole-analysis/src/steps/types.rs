@@ -23,6 +23,11 @@ pub struct StepOptions<'o> {
     pub filter: Option<&'o (dyn Fn(&str) -> bool + Sync)>,
     /// Do not use ranges, as if none had been recorded.
     pub ignore_ranges: bool,
+    /// Keep only the second half of each group's steps, so that what warms up in the first is not in the figures.
+    pub last_half: bool,
+    /// Starts of windows of time that are halved each by itself, ascending, as [`window_starts`](super::window_starts) gives them; none for one
+    /// window around everything. Two steps in different windows do not follow each other.
+    pub windows: &'o [Ns],
 }
 
 impl fmt::Debug for StepOptions<'_> {
@@ -30,6 +35,8 @@ impl fmt::Debug for StepOptions<'_> {
         f.debug_struct("StepOptions")
             .field("filter", &self.filter.map(|_| "a predicate"))
             .field("ignore_ranges", &self.ignore_ranges)
+            .field("last_half", &self.last_half)
+            .field("windows", &self.windows.len())
             .finish()
     }
 }
@@ -45,6 +52,8 @@ pub struct StepTable {
     pub outside_ns: Ns,
     /// What is to be known of the table as a whole.
     pub notes: Vec<StepNote>,
+    /// Whether only the second half of each group's steps was kept.
+    pub last_half: bool,
 }
 
 /// How the steps of a group were found.
@@ -162,7 +171,8 @@ fn plural(number: u64, noun: &str) -> String {
 /// Steps that do the same: the same kernels in the same order but for noise, with mostly the same launch shapes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepGroup {
-    /// The marker's name, numbers that change each step as `*`; without a marker, layers and places of each (`28 x 58`). Unique
+    /// The marker's name, numbers that change each step as `*`, behind the ranges around it where these tell groups apart (`MODEL > MARKER`);
+    /// without a marker, layers and places of each (`28 x 58`). Unique
     /// within a device.
     pub name: String,
     /// How its steps were found.
@@ -193,7 +203,9 @@ pub struct StepGroup {
     pub gap_inside_ns: Ns,
     /// Summed busy of all steps kept.
     pub total_busy_ns: Ns,
-    /// Summed busy of the first half of them (the middle one of an odd number is in neither); absent for a single step.
+    /// Steps in each half of a group, summed over windows (the middle one of an odd number is in neither); zero for a single step.
+    pub half_steps: usize,
+    /// Summed busy of the first half; absent for a single step. Where only the second half was kept, this is what was left out.
     pub first_half_busy_ns: Option<Ns>,
     /// Summed busy of the second half.
     pub second_half_busy_ns: Option<Ns>,
@@ -265,6 +277,8 @@ pub enum Why {
     OtherKernels,
     /// Cut off by the begin or end of the trace.
     CutOff,
+    /// Before the second half of its window, where only that is wanted.
+    FirstHalf,
 }
 
 /// The layers of a group's canonical sequence.

@@ -109,7 +109,7 @@ fn a_replayed_step_takes_the_floors_of_an_eager_one() {
     let (index, donor_index) = (TraceIndex::new(&graph), TraceIndex::new(&eager));
     let scope = Scope::whole();
     let peaks = h200();
-    let mut table = step_table(&index, &scope, &StepOptions { filter: Some(&|name| name == "replay_step"), ignore_ranges: false });
+    let mut table = step_table(&index, &scope, &StepOptions { filter: Some(&|name| name == "replay_step"), ..StepOptions::default() });
     let donors = step_table(&donor_index, &scope, &StepOptions::default());
     let alone = step_ceilings(&ScopeWork::find(&index, &scope, Some(&peaks)), &table, &[]);
     let (replay, found) = group(&table, &alone, "replay_step");

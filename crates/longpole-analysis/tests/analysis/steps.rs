@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use longpole_analysis::{Culprit, FoundBy, Part, Scope, StepGroup, StepNote, StepOptions, StepTable, TraceIndex, Why, step_table};
+use longpole_analysis::{
+    Culprit, FoundBy, Part, Scope, StepGroup, StepNote, StepOptions, StepTable, TraceIndex, Why, step_table, window_starts,
+};
 use longpole_trace::{
     Activity, ActivityKind, ApiCall, Detail, IntervalSet, Lane, LaneId, LaunchConfig, Ns, Range, RankInfo, ThreadId, Tid, Trace,
     TraceBuilder,
@@ -26,7 +28,7 @@ fn shared(name: &str) -> Option<PathBuf> {
 
 fn find(trace: &Trace, ignore_ranges: bool) -> StepTable {
     let index = TraceIndex::new(trace);
-    let table = step_table(&index, &Scope::whole(), &StepOptions { filter: None, ignore_ranges });
+    let table = step_table(&index, &Scope::whole(), &StepOptions { ignore_ranges, ..StepOptions::default() });
     check(trace, &table);
     table
 }
@@ -367,6 +369,78 @@ fn the_innermost_marker_around_whole_steps_is_taken_and_numbers_are_stars() {
     assert_eq!((table.groups[0].name.as_str(), table.groups[0].found_by), ("step * of request 7", FoundBy::Marker));
 }
 
+/// Steps of one marker, so many inside each of these ranges, which all stand in one range more each. All have the same kernels.
+fn surrounded(names: &[&str], steps: usize) -> Model {
+    let mut model = Model::new(6);
+    for name in names {
+        let start = model.now;
+        for _ in 0..steps {
+            let step = model.now;
+            model.part("embed", 3, 4, 0);
+            for _ in 0..8 {
+                model.part("layer", 9, 4, 0);
+            }
+            model.range("decode", step);
+            model.now += 50;
+        }
+        model.range(name, start);
+        model.now += 5;
+        model.range("window", start - 5);
+        model.now += 500;
+    }
+    model
+}
+
+#[test]
+fn ranges_around_steps_tell_two_models_apart() {
+    let names = |table: &StepTable| table.groups.iter().map(|group| (group.name.clone(), group.steps.len())).collect::<Vec<_>>();
+    let named = |all: &[(&str, usize)]| all.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect::<Vec<_>>();
+    let of = |around: &[&str], steps: usize| find(&surrounded(around, steps).finish(), false);
+    let two = of(&["Qwen3-4B", "Qwen3-8B", "Qwen3-4B"], 5);
+    assert_eq!(names(&two), named(&[("Qwen3-4B > decode", 10), ("Qwen3-8B > decode", 5)]));
+    assert!(two.groups.iter().all(|group| group.found_by == FoundBy::Marker));
+    // Rounds of something are no models, and one model needs no name.
+    assert_eq!(names(&of(&["epoch 1", "epoch 2", "epoch 3"], 5)), named(&[("decode", 15)]));
+    assert_eq!(names(&of(&["Qwen3-4B", "Qwen3-4B"], 5)), named(&[("decode", 10)]));
+    // A range around one step says nothing of several.
+    assert_eq!(names(&of(&["warm", "hot"], 1)).iter().map(|(_, count)| count).sum::<usize>(), 2);
+    let many: Vec<String> = (0..40).map(|request| format!("r{request}x")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    assert_eq!(names(&of(&many, 3)), named(&[("decode", 120)]));
+    // A filter takes markers, and what is around them names them still.
+    let trace = surrounded(&["A", "B"], 4).finish();
+    let index = TraceIndex::new(&trace);
+    let table = step_table(&index, &Scope::whole(), &StepOptions { filter: Some(&|name| name == "decode"), ..StepOptions::default() });
+    assert_eq!(names(&table), named(&[("A > decode", 4), ("B > decode", 4)]));
+}
+
+#[test]
+fn the_second_half_of_each_window_is_kept() {
+    let trace = surrounded(&["A", "A", "A"], 5).finish();
+    let index = TraceIndex::new(&trace);
+    let starts = window_starts(&trace, "window");
+    assert_eq!((starts.len(), window_starts(&trace, "nothing").len()), (3, 0));
+    let table = |last_half, windows: &[Ns]| {
+        let table = step_table(&index, &Scope::whole(), &StepOptions { last_half, windows, ..StepOptions::default() });
+        check(&trace, &table);
+        assert_eq!((table.groups.len(), table.last_half), (1, last_half));
+        table.groups.into_iter().next().unwrap()
+    };
+    let numbers = |group: &StepGroup| group.steps.iter().map(|step| step.number).collect::<Vec<_>>();
+    let by_window = table(true, &starts);
+    assert_eq!((numbers(&by_window), by_window.half_steps), (vec![3, 4, 8, 9, 13, 14], 6));
+    assert_eq!(by_window.left_out.iter().map(|left| (left.step.number, left.why)).collect::<Vec<_>>().len(), 9);
+    assert!(by_window.left_out.iter().all(|left| left.why == Why::FirstHalf));
+    assert_eq!(Some(by_window.total_busy_ns), by_window.second_half_busy_ns);
+    // Nothing follows the last step of a window.
+    assert_eq!(by_window.steps.iter().filter(|step| step.period_ns.is_none()).map(|step| step.number).collect::<Vec<_>>(), [4, 9, 14]);
+    let whole = table(true, &[]);
+    assert_eq!((numbers(&whole), whole.half_steps), ((8..15).collect(), 7));
+    let all = table(false, &starts);
+    assert_eq!((all.steps.len(), all.half_steps, all.left_out.len()), (15, 6, 0));
+    assert_eq!((all.first_half_busy_ns, all.second_half_busy_ns), (by_window.first_half_busy_ns, by_window.second_half_busy_ns));
+}
+
 #[test]
 fn one_marker_around_prefill_and_decode_steps_holds_several_steps() {
     let mut model = Model::new(2);
@@ -453,7 +527,7 @@ fn a_filter_names_the_markers() {
     }
     let trace = model.finish();
     let index = TraceIndex::new(&trace);
-    let table = step_table(&index, &Scope::whole(), &StepOptions { filter: Some(&|name| name == "one"), ignore_ranges: false });
+    let table = step_table(&index, &Scope::whole(), &StepOptions { filter: Some(&|name| name == "one"), ..StepOptions::default() });
     check(&trace, &table);
     assert_eq!(table.groups.iter().map(|group| (group.name.as_str(), group.steps.len())).collect::<Vec<_>>(), [("one", 4)]);
     assert_eq!(table.activities_outside, 160);

@@ -65,7 +65,8 @@ impl Program {
             // The driver initialises and loads what CUDA_INJECTION64_PATH names.
             "cuda" => self.gpu.initialise(),
             "launch" => (0..number(rest)).for_each(|n| self.gpu.launch(c"decode_kernel", 7 + n % 2)),
-            "launch-named" => self.gpu.launch(CString::new(rest).as_deref().unwrap_or_default(), 7),
+            // The name is read when the record is: names of kernels live as long as their module.
+            "launch-named" => self.gpu.launch(Box::leak(CString::new(rest).unwrap_or_default().into_boxed_c_str()), 7),
             "noise" => (0..number(rest)).for_each(|_: u32| self.gpu.noise()),
             "work" => self.gpu.all_kinds(),
             "graph" => {

@@ -23,6 +23,9 @@ fn options_are_read() {
     assert_eq!((job.prompt, job.prefill), (Prompt::Tokens(vec![1, 2, 30]), 2));
     assert_eq!(parse("check --all"), Ok(Command::Check(Extent::All)));
     assert_eq!(parse("run --help"), Ok(Command::Help));
+    assert_eq!(parse("workload --help"), Ok(Command::Help));
+    let Ok(Command::Workload(asked)) = parse("workload Qwen3-4B --seconds 2") else { panic!("no workload") };
+    assert_eq!(asked.models, ["Qwen3-4B"]);
     assert_eq!(parse("suite list --help"), Ok(Command::Suite(vec!["list".to_owned(), "--help".to_owned()])));
 }
 
@@ -41,6 +44,7 @@ fn what_makes_no_sense_is_said() {
         ("run folder --tokens 1,x", "needs a number"),
         ("logits folder a", "-o FILE"),
         ("check --some", "no option of check"),
+        ("workload --fast", "no option of workload"),
     ] {
         let complaint = parse(line).unwrap_err();
         assert!(complaint.contains(said), "{line}: {complaint}");

@@ -64,5 +64,6 @@ fn why_left_out(why: Why) -> &'static str {
         Why::Slow => "warm-up: slow",
         Why::OtherKernels => "warm-up: other kernels",
         Why::CutOff => "cut off",
+        Why::FirstHalf => "before the second half",
     }
 }

@@ -3,6 +3,7 @@
 use longpole_analysis::{CeilingRow, CeilingSubject, GroupCeilings, NoPeaks, Part, Peaks, StepGroup, StepTable};
 use longpole_trace::Ns;
 
+use super::recorded::Recorded;
 use crate::blocks::Block;
 use crate::units::{percent, plural, time};
 
@@ -20,6 +21,8 @@ pub struct Steps<'a> {
     pub ceilings: &'a [GroupCeilings],
     /// The peaks that floors are of, or why there are none.
     pub peaks: Result<&'a Peaks, &'a NoPeaks>,
+    /// The run that was recorded for this report, where there was one.
+    pub recorded: Option<&'a Recorded<'a>>,
 }
 
 /// What a step wins as a share of its span, both medians.

@@ -206,14 +206,15 @@ fn left_out(group: &StepGroup) -> Option<String> {
         of(Why::Slow, "slow first step", "slow first steps"),
         of(Why::OtherKernels, "first step with other kernels", "first steps with other kernels"),
         of(Why::CutOff, "step cut off by the recording", "steps cut off by the recording"),
+        of(Why::FirstHalf, "step before the second half", "steps before the second half"),
     ];
     let all: Vec<String> = all.into_iter().flatten().collect();
     (!all.is_empty()).then(|| all.join(", "))
 }
 
 /// Busy of a step in the two halves, with the warning where they differ.
-fn halves(group: &StepGroup) -> Option<String> {
-    let half = (group.steps.len() / 2).max(1) as i64;
+fn halves(group: &StepGroup, last_half: bool) -> Option<String> {
+    let half = group.half_steps.max(1) as i64;
     let (first, second) = (Ns(group.first_half_busy_ns?.get() / half), Ns(group.second_half_busy_ns?.get() / half));
     let drifts = group.notes.iter().any(|note| matches!(note, StepNote::Drift { .. }));
     let apart = (first - second).get().unsigned_abs() as f64 > 0.03 * first.max(second).get() as f64;
@@ -224,10 +225,11 @@ fn halves(group: &StepGroup) -> Option<String> {
     };
     // Of nothing there is no share.
     let by = if first > Ns::ZERO { format!(" ({})", change(second, first)) } else { String::new() };
-    Some(format!("busy {} a step in the first half, {} in the second{by}{warning}", time(first), time(second)))
+    let shown = if last_half { ", which is what is reported" } else { "" };
+    Some(format!("busy {} a step in the first half, {} in the second{by}{shown}{warning}", time(first), time(second)))
 }
 
-fn facts(group: &StepGroup) -> Vec<(&'static str, String)> {
+fn facts(group: &StepGroup, last_half: bool) -> Vec<(&'static str, String)> {
     let mut facts = vec![("layers", layers_in_words(group.layers.as_ref()))];
     facts.extend(left_out(group).map(|said| ("left out", said)));
     let period = group.period_ns.map_or_else(String::new, |period| format!(", period {}", time(period)));
@@ -255,7 +257,7 @@ fn facts(group: &StepGroup) -> Vec<(&'static str, String)> {
             percent(of(group.gap_inside_ns, group.span_ns))
         ),
     ));
-    facts.extend(halves(group).map(|said| ("halves", said)));
+    facts.extend(halves(group, last_half).map(|said| ("halves", said)));
     facts
 }
 
@@ -481,13 +483,14 @@ fn chapter(
     peaks: bool,
     trace: &Trace,
     layout: &StepLayout,
-    several_devices: bool,
+    (several_devices, last_half): (bool, bool),
 ) -> Vec<Block> {
     let steps = plural(group.steps.len() as u64, "step", "steps");
+    let steps = if last_half && group.half_steps > 0 { format!("{steps} of the second half,") } else { steps };
     let device = if several_devices { format!(", {}", device_label(trace, group.device)) } else { String::new() };
     let mut blocks = vec![
         Block::Heading(group.name.clone(), format!("{steps} found by {}{device}", found_by(group.found_by))),
-        Block::Facts(facts(group)),
+        Block::Facts(facts(group, last_half)),
         Block::Table(by_role(group, ceilings, peaks, trace, layout)),
     ];
     blocks.extend(most_to_win(group, ceilings).into_iter().flatten());
@@ -508,7 +511,7 @@ fn chapter(
 /// The whole report.
 pub fn steps(steps: &Steps<'_>, trace: &Trace, layout: &StepLayout) -> Vec<Block> {
     let table = steps.table;
-    let mut blocks = Vec::new();
+    let mut blocks: Vec<Block> = steps.recorded.into_iter().flat_map(|recorded| recorded.blocks(table.last_half)).collect();
     if table.groups.is_empty() {
         let nothing = if trace.activities.is_empty() { trace.recorder.advice().no_device } else { "" };
         blocks.push(Block::Heading("Steps".to_owned(), nothing.to_owned()));
@@ -526,7 +529,7 @@ pub fn steps(steps: &Steps<'_>, trace: &Trace, layout: &StepLayout) -> Vec<Block
     let several_devices = several_devices(table);
     for &group in &largest {
         if let Some(ceilings) = steps.ceilings.get(group) {
-            blocks.extend(chapter(&table.groups[group], ceilings, steps.peaks.is_ok(), trace, layout, several_devices));
+            blocks.extend(chapter(&table.groups[group], ceilings, steps.peaks.is_ok(), trace, layout, (several_devices, table.last_half)));
         }
     }
     let mut notes: Vec<String> = table.notes.iter().map(ToString::to_string).collect();

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::roofline::{PeaksOut, peaks};
 use super::{DeviceOut, device, ns};
 use crate::header::Header;
-use crate::views::{Steps, no_peaks, of_span, role_source, since_first};
+use crate::views::{Recorded, Steps, no_peaks, of_span, role_source, since_first};
 
 #[derive(Serialize)]
 struct Kind {
@@ -107,6 +107,7 @@ struct Group<'a> {
     gap_inside_ns: i64,
     gap_between_ns: Option<i64>,
     total_busy_ns: i64,
+    half_steps: usize,
     first_half_busy_ns: Option<i64>,
     second_half_busy_ns: Option<i64>,
     rows: Vec<RowOut<'a>>,
@@ -125,8 +126,27 @@ struct Note {
     text: String,
 }
 
+/// The run that was recorded for the document.
+#[derive(Serialize)]
+struct RecordedOut<'a> {
+    program: &'a str,
+    status: i32,
+    range: Option<&'a str>,
+    windows: Option<usize>,
+    delay_ns: Option<i64>,
+    window_ns: Option<i64>,
+    path: Option<&'a str>,
+}
+
+fn recorded<'a>(recorded: &Recorded<'a>) -> RecordedOut<'a> {
+    let Recorded { program, status, range, windows, delay, window, path } = *recorded;
+    RecordedOut { program, status, range, windows, delay_ns: ns(delay), window_ns: ns(window), path }
+}
+
 #[derive(Serialize)]
 struct Body<'a> {
+    recorded: Option<RecordedOut<'a>>,
+    last_half: bool,
     peaks: Option<PeaksOut<'a>>,
     no_peaks: Option<String>,
     groups: Vec<Group<'a>>,
@@ -165,6 +185,7 @@ fn left_out(left: &LeftOut, trace: &Trace) -> LeftOutStep {
         Why::Slow => "slow",
         Why::OtherKernels => "other_kernels",
         Why::CutOff => "cut_off",
+        Why::FirstHalf => "first_half",
     };
     LeftOutStep { step: step(&left.step, trace), why }
 }
@@ -269,6 +290,7 @@ fn group<'a>(group: &'a StepGroup, ceilings: &'a GroupCeilings, trace: &'a Trace
         gap_inside_ns: group.gap_inside_ns.get(),
         gap_between_ns: ns(group.gap_between_ns),
         total_busy_ns: group.total_busy_ns.get(),
+        half_steps: group.half_steps,
         first_half_busy_ns: ns(group.first_half_busy_ns),
         second_half_busy_ns: ns(group.second_half_busy_ns),
         rows: order.iter().filter_map(|&at| Some(row(group.rows.get(at)?, of_row(at), group, trace))).collect(),
@@ -287,6 +309,8 @@ fn group<'a>(group: &'a StepGroup, ceilings: &'a GroupCeilings, trace: &'a Trace
 pub fn steps<'a>(header: &Header<'a>, steps: &Steps<'a>, trace: &'a Trace, layout: &crate::views::StepLayout) -> impl Serialize + use<'a> {
     let table: &'a StepTable = steps.table;
     let body = Body {
+        recorded: steps.recorded.map(recorded),
+        last_half: table.last_half,
         peaks: steps.peaks.ok().map(peaks),
         no_peaks: steps.peaks.err().map(no_peaks),
         groups: table

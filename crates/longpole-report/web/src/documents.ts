@@ -234,6 +234,16 @@ export interface Steps {
   source: { path: string; format: string; bytes: number; events: number; };
   trust: Trust;
   scope: Scope;
+  recorded: {
+    program: string;
+    status: number;
+    range: string | null;
+    windows: number | null;
+    delay_ns: number | null;
+    window_ns: number | null;
+    path: string | null;
+  } | null;
+  last_half: boolean;
   peaks: Peaks;
   no_peaks: string | null;
   groups: {
@@ -253,6 +263,7 @@ export interface Steps {
     gap_inside_ns: number;
     gap_between_ns: number | null;
     total_busy_ns: number;
+    half_steps: number;
     first_half_busy_ns: number | null;
     second_half_busy_ns: number | null;
     rows: {
@@ -306,7 +317,7 @@ export interface Steps {
       span_ns: number;
       busy_ns: number;
       period_ns: number | null;
-      why: "slow" | "other_kernels" | "cut_off";
+      why: "slow" | "other_kernels" | "cut_off" | "first_half";
     }[];
     slow_steps: {
       number: number;

@@ -62,7 +62,7 @@ impl ApiCalls {
     }
 }
 
-fn parse_range(text: &str) -> Result<String, String> {
+pub(crate) fn parse_range(text: &str) -> Result<String, String> {
     match text.split_once(':') {
         None if text == "profiler" => Ok(text.to_owned()),
         Some(("nvtx", name)) if !name.is_empty() => Ok(text.to_owned()),
@@ -73,7 +73,7 @@ fn parse_range(text: &str) -> Result<String, String> {
 /// A year of seconds is more than anyone waits for.
 const LONGEST: f64 = 365.0 * 86_400.0;
 
-fn parse_seconds(text: &str) -> Result<Duration, String> {
+pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     match text.strip_suffix('s').unwrap_or(text).parse::<f64>() {
         Ok(seconds) if (0.0..=LONGEST).contains(&seconds) => Ok(Duration::from_secs_f64(seconds)),
         _ => Err("use a number of seconds, such as 10 or 0.5".to_owned()),

@@ -164,10 +164,10 @@ fn make(name: Name, subject: &Subject<'_>) -> serde_json::Result<Value> {
         Name::Ranges => to_value(wire::ranges(header, &range_table(index, scope))),
         Name::Memory => to_value(wire::memory(header, &memory_table(index, scope))),
         Name::Steps => {
-            let table = step_table(index, scope, &StepOptions { filter: None, ignore_ranges: false });
+            let table = step_table(index, scope, &StepOptions::default());
             let peaks = peaks_of(trace, scope);
             let ceilings = step_ceilings(&ScopeWork::find(index, scope, peaks.as_ref().ok()), &table, &[]);
-            let report = Steps { table: &table, ceilings: &ceilings, peaks: peaks.as_ref() };
+            let report = Steps { table: &table, ceilings: &ceilings, peaks: peaks.as_ref(), recorded: None };
             let layout = StepLayout { order: StepOrder::default(), limit: None, by_kernel: false, full_names: false };
             to_value(wire::steps(header, &report, trace, &layout))
         }

@@ -57,7 +57,7 @@ pub(super) fn with(session: &Session<'_>, first: &Triage, before: &OsStr, ignore
 
 /// The same of one that was read.
 pub(super) fn compare(session: &Session<'_>, first: &Triage, before: &Beside, ignore_ranges: bool) -> Diff {
-    let options = StepOptions { filter: None, ignore_ranges };
+    let options = StepOptions { ignore_ranges, ..StepOptions::default() };
     let mut steps_before = step_table(&before.index, &before.scope, &options);
     let mut steps_after = step_table(&session.index, &session.scope, &options);
     share_roles(&before.index, &mut steps_before, &session.index, &mut steps_after);

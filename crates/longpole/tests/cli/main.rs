@@ -34,6 +34,7 @@ mod slice_rows;
 mod slow_reader;
 mod snapshots;
 mod steps_idle;
+mod steps_run;
 mod sums;
 #[path = "../../../longpole-analysis/tests/analysis/torch_table.rs"]
 mod torch_table;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 /// How the program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(in crate::commands) enum Ended {
     /// By itself, with this status.
     Status(i32),
     /// By a signal.
@@ -14,7 +14,7 @@ pub(super) enum Ended {
 
 impl Ended {
     /// The status to return: the program's own, or 128 and the signal, as shells have it.
-    pub(super) const fn status(self) -> i32 {
+    pub(in crate::commands) const fn status(self) -> i32 {
         match self {
             Self::Status(status) => status,
             Self::Signal(signal) => 128 + signal,

@@ -21,9 +21,9 @@ const MOST_WITHOUT_WORK: u64 = 16 << 20;
 
 /// What was collected.
 #[derive(Debug, Default)]
-pub(super) struct Collected {
+pub(in crate::commands) struct Collected {
     /// The recording; absent when there is nothing in it.
-    pub(super) path: Option<PathBuf>,
+    pub(in crate::commands) path: Option<PathBuf>,
     pub(super) bytes: u64,
     /// Processes that wrote something.
     pub(super) processes: usize,
@@ -36,15 +36,18 @@ pub(super) struct Collected {
 }
 
 impl Collected {
-    /// Why there is no recording.
-    pub(super) fn why_nothing(&self) -> String {
+    /// Whether a process could not be recorded, whenever it ran.
+    pub(in crate::commands) const fn is_refused(&self) -> bool {
+        self.refused.is_some()
+    }
+
+    /// Why there is no recording. The flags are those that say what is recorded.
+    pub(in crate::commands) fn why_nothing(&self, flags: &str) -> String {
         if let Some((why, hint)) = &self.refused {
             return format!("nothing was recorded: {why}; {hint}");
         }
         if let Some(who) = &self.idle {
-            return format!(
-                "nothing was recorded: {who} started CUDA and did no work on the GPU while it was recorded (see --range, --delay and --duration)"
-            );
+            return format!("nothing was recorded: {who} started CUDA and did no work on the GPU while it was recorded (see {flags})");
         }
         "nothing was recorded: no process of the program started CUDA with the recorder in it (a program that is setuid, static, or clears its \
          environment cannot be recorded); `longpole doctor` tells whether there is a GPU"

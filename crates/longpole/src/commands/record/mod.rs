@@ -7,67 +7,128 @@ mod child;
 mod collect;
 mod recorder;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use longpole_report::{bytes, printable};
 
 use super::triage;
-use crate::args::RecordArgs;
+use crate::args::{ApiCalls, RecordArgs};
 use crate::exit::{Failure, complain};
-use child::Ended;
-use collect::Collected;
+pub(super) use child::Ended;
+pub(super) use collect::Collected;
 
 /// Status of shells for a program that is not there, and for one that cannot be run.
 const NOT_FOUND: i32 = 127;
 const NOT_RUN: i32 = 126;
 
-pub(super) fn run(args: &RecordArgs) -> Result<(), Failure> {
-    let program = args.command.first().ok_or_else(|| Failure::Usage("there is no program to record".to_owned()))?;
-    let recorder = recorder::find(args.recorder.as_deref())?;
+/// A program, and what of it is to be recorded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request<'a> {
+    pub(super) command: &'a [OsString],
+    /// `profiler` or `nvtx:NAME`.
+    pub(super) range: Option<&'a str>,
+    pub(super) delay: Option<Duration>,
+    pub(super) duration: Option<Duration>,
+    pub(super) api: ApiCalls,
+    pub(super) command_line: bool,
+    pub(super) recorder: Option<&'a Path>,
+    pub(super) quiet: bool,
+    /// The program's standard output goes to standard error, since ours is for a report.
+    pub(super) output_to_stderr: bool,
+}
+
+/// How a program ended, and what it left.
+pub(super) struct Recorded {
+    pub(super) ended: Ended,
+    /// The recording, or why it could not be written.
+    collected: io::Result<Collected>,
+    /// The parts of the recording, which go with this.
+    folder: tempfile::TempDir,
+}
+
+impl Recorded {
+    /// What was collected, or why it could not be put into one file. What was recorded is not thrown away for want of room or permission.
+    pub(super) fn into_collected(self) -> Result<Collected, String> {
+        self.collected
+            .map_err(|error| format!("the recording could not be written ({error}); its parts are in `{}`", self.folder.keep().display()))
+    }
+
+    /// That a signal ended the program; `then` says what comes of that.
+    pub(super) fn killed(&self, then: &str) -> Option<String> {
+        let signal = self.ended.signal()?;
+        Some(format!("the program was killed by signal {signal} ({}); {then}", child::signal_name(signal)))
+    }
+
+    /// That processes of the program run on.
+    pub(super) fn still_running(&self) -> Option<String> {
+        let (processes, run) = match self.collected.as_ref().map_or(0, |collected| collected.still_running) {
+            0 => return None,
+            1 => ("1 process".to_owned(), "runs"),
+            several => (format!("{several} processes"), "run"),
+        };
+        Some(format!("{processes} of the program still {run}: what they do from now on is not recorded"))
+    }
+}
+
+/// Runs a program to its end and puts what was recorded of it where `output` says, if that may be written.
+pub(super) fn record(request: &Request<'_>, output: &Output) -> Result<Recorded, Failure> {
+    let program = request.command.first().ok_or_else(|| Failure::Usage("there is no program to record".to_owned()))?;
+    let recorder = recorder::find(request.recorder)?;
     recorder::refuse_others(&recorder)?;
-    let output = Output::choose(args.output.as_deref(), program)?;
     let folder = tempfile::Builder::new()
         .prefix(".longpole-record-")
         .tempdir_in(output.folder())
         .map_err(|error| Failure::Usage(format!("cannot record into `{}`: {error}", output.folder().display())))?;
     let mut command = std::process::Command::new(program);
-    command.args(args.command.iter().skip(1));
-    set_up(&mut command, args, &recorder, folder.path());
-    let ended = match child::run(&mut command) {
-        Ok(ended) => ended,
-        Err(error) => return Err(not_started(program, &error)),
+    command.args(request.command.iter().skip(1));
+    set_up(&mut command, request, &recorder, folder.path());
+    let ended = child::run(&mut command).map_err(|error| not_started(program, &error))?;
+    Ok(Recorded { ended, collected: collect::collect(folder.path(), output), folder })
+}
+
+pub(super) fn run(args: &RecordArgs) -> Result<(), Failure> {
+    let request = Request {
+        command: &args.command,
+        range: args.range.as_deref(),
+        delay: args.delay,
+        duration: args.duration,
+        api: args.api,
+        command_line: args.command_line,
+        recorder: args.recorder.as_deref(),
+        quiet: args.quiet,
+        output_to_stderr: false,
     };
-    let collected = collect::collect(folder.path(), &output);
-    let message = report(args, ended, collected, folder);
-    Err(Failure::Program(ended.status(), message))
+    let program = args.command.first().ok_or_else(|| Failure::Usage("there is no program to record".to_owned()))?;
+    // Before the program runs, so that an hour's recording does not fail for its name.
+    let output = Output::choose(args.output.as_deref(), program)?;
+    let recorded = record(&request, &output)?;
+    let status = recorded.ended.status();
+    Err(Failure::Program(status, report(args, recorded)))
 }
 
 /// Says what came of it; a message is what went wrong.
-fn report(args: &RecordArgs, ended: Ended, collected: std::io::Result<Collected>, folder: tempfile::TempDir) -> Option<String> {
+fn report(args: &RecordArgs, recorded: Recorded) -> Option<String> {
     let note = |text: &str| {
         if !args.quiet {
             complain(&printable(text));
         }
     };
-    if let Some(signal) = ended.signal() {
-        note(&format!("the program was killed by signal {signal} ({}); what it recorded until then follows", child::signal_name(signal)));
+    if let Some(said) = recorded.killed("what it recorded until then follows") {
+        note(&said);
     }
-    let collected = match collected {
+    let still_running = recorded.still_running();
+    let collected = match recorded.into_collected() {
         Ok(collected) => collected,
-        // What was recorded is not thrown away for want of room or permission.
-        Err(error) => {
-            let kept = folder.keep();
-            return Some(format!("the recording could not be written ({error}); its parts are in `{}`", kept.display()));
-        }
+        Err(said) => return Some(said),
     };
     let Some(path) = &collected.path else {
-        return Some(collected.why_nothing());
+        return Some(collected.why_nothing("--range, --delay and --duration"));
     };
-    if collected.still_running > 0 {
-        let (processes, run) =
-            if collected.still_running == 1 { ("1 process", "runs") } else { (&*format!("{} processes", collected.still_running), "run") };
-        note(&format!("{processes} of the program still {run}: what they do from now on is not recorded"));
+    if let Some(said) = &still_running {
+        note(said);
     }
     let shown = path.display().to_string();
     if args.quiet {
@@ -85,13 +146,16 @@ fn report(args: &RecordArgs, ended: Ended, collected: std::io::Result<Collected>
 }
 
 /// Environment of the program.
-fn set_up(command: &mut std::process::Command, args: &RecordArgs, recorder: &Path, folder: &Path) {
+fn set_up(command: &mut std::process::Command, args: &Request<'_>, recorder: &Path, folder: &Path) {
+    if args.output_to_stderr {
+        command.stdout(io::stderr());
+    }
     for variable in recorder::INJECTIONS {
         command.env(variable, recorder);
     }
     command.env("LONGPOLE_RECORD_DIR", folder).env("LONGPOLE_RECORD_API", args.api.word());
     let settings = [
-        ("LONGPOLE_RECORD_RANGE", args.range.clone()),
+        ("LONGPOLE_RECORD_RANGE", args.range.map(str::to_owned)),
         ("LONGPOLE_RECORD_DELAY_MS", args.delay.map(|delay| delay.as_millis().to_string())),
         ("LONGPOLE_RECORD_DURATION_MS", args.duration.map(|duration| duration.as_millis().to_string())),
         ("LONGPOLE_RECORD_COMMAND_LINE", args.command_line.then(|| "1".to_owned())),
@@ -108,9 +172,9 @@ fn set_up(command: &mut std::process::Command, args: &RecordArgs, recorder: &Pat
     }
 }
 
-fn not_started(program: &OsStr, error: &std::io::Error) -> Failure {
+fn not_started(program: &OsStr, error: &io::Error) -> Failure {
     let shown = program.to_string_lossy();
-    if error.kind() == std::io::ErrorKind::NotFound {
+    if error.kind() == io::ErrorKind::NotFound {
         let message = format!("there is no program `{shown}` (on the PATH, or as a path); nothing was run");
         return Failure::Program(NOT_FOUND, Some(message));
     }
@@ -127,8 +191,8 @@ pub(super) enum Output {
 }
 
 impl Output {
-    /// Before the program runs, so that an hour's recording does not fail for its name.
-    fn choose(given: Option<&Path>, program: &OsStr) -> Result<Self, Failure> {
+    /// The file that is named, or a new one by the name of the program; refused where it cannot be.
+    pub(super) fn choose(given: Option<&Path>, program: &OsStr) -> Result<Self, Failure> {
         let Some(path) = given else {
             let base = Path::new(program).file_name().unwrap_or(program).to_string_lossy();
             let letters = base.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' });
@@ -155,7 +219,7 @@ impl Output {
     }
 
     /// Its folder.
-    fn folder(&self) -> &Path {
+    pub(super) fn folder(&self) -> &Path {
         match self {
             Self::Named(path) => path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new(".")),
             Self::New { folder, .. } => folder,

@@ -3,8 +3,8 @@
 use std::io;
 
 use longpole_analysis::{
-    MemoryTable, NoPeaks, OverviewSources, Peaks, RooflineTable, ScopeWork, StepIdle, StepTable, Triage, TriageOptions, memory_table,
-    overview, roofline, step_ceilings_with, step_idle, triage,
+    MemoryTable, NoPeaks, OverviewSources, Peaks, RooflineTable, ScopeWork, StepIdle, StepOptions, StepTable, Triage, TriageOptions,
+    memory_table, overview, roofline, step_ceilings_with, step_idle, triage,
 };
 use longpole_report::views::{StepLayout, StepOrder, Steps};
 use longpole_report::{
@@ -84,7 +84,7 @@ pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failur
         (total, kept) = (overview.events_total, overview.events_kept() as u64);
         let mut documents = Documents { limits: &room.limits, cuts: &mut cuts, made: Vec::new() };
         documents.add("triage", &wire::triage(&header, &results.triage, trace))?;
-        let report = Steps { table: &results.steps, ceilings: &ceilings, peaks: known.as_ref() };
+        let report = Steps { table: &results.steps, ceilings: &ceilings, peaks: known.as_ref(), recorded: None };
         documents.add("steps", &wire::steps(&header, &report, trace, &layout))?;
         documents.add("idle", &wire::idle(&header, &results.idle.table, trace))?;
         documents.add("roofline", &wire::roofline(&header, &results.roofline, known.as_ref().err()))?;
@@ -149,7 +149,10 @@ fn results<'s>(
     let ((triage, memory, roofline), (steps, work, idle)) = rayon::join(
         || (triage(index, scope, options), memory_table(index, scope), roofline(index, scope, peaks)),
         || {
-            let (steps, work) = rayon::join(|| steps::find(session, None, out.args.ignore_ranges), || ScopeWork::find(index, scope, peaks));
+            let (steps, work) = rayon::join(
+                || steps::find(session, None, StepOptions { ignore_ranges: out.args.ignore_ranges, ..StepOptions::default() }),
+                || ScopeWork::find(index, scope, peaks),
+            );
             let idle = step_idle(&work, &steps);
             (steps, work, idle)
         },
