@@ -653,8 +653,7 @@ pub(crate) struct ScopeFlags {
     /// Only inside ranges of this name (a trailing * takes all that begin so)
     #[arg(long, value_name = "NAME", help_heading = "Scope")]
     range: Option<String>,
-    /// Only one step: ProfilerStep#K, else the K-th (from 0) instance of the range repeated most, else the K-th graph launch; a range
-    /// around a collective or inside an operator is no step
+    /// Only one step, by the number that `longpole steps` and every other command give it
     #[arg(long, value_name = "K", allow_negative_numbers = true, help_heading = "Scope")]
     step: Option<u64>,
     /// Only a window after the first event, e.g. 10ms..1.5s or 200.. (unit ms if not given)

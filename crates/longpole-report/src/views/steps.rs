@@ -494,7 +494,7 @@ fn chapter(
     blocks.extend(strip(group).map(Block::Strip));
     let slow = slow_steps(group, trace);
     if !slow.is_empty() {
-        blocks.extend([Block::Title("Slow steps"), Block::Notes(slow)]);
+        blocks.extend([Block::Title("Slow steps, by span (first to last device work)"), Block::Notes(slow)]);
     }
     // What the facts say already is not said again.
     let is_said = |note: &&StepNote| matches!(note, StepNote::Drift { .. } | StepNote::WarmUpLeftOut { .. } | StepNote::CutOff { .. });

@@ -318,14 +318,14 @@ export interface Steps {
       culprit_ns: number;
     }[];
     notes: {
-      code: "warm_up_left_out" | "drift" | "without_launch" | "repeats_are_steps" | "cut_off" | "unmatched" | "marker_holds_several_steps" | "roles_borrowed" | "no_steps";
+      code: "warm_up_left_out" | "drift" | "without_launch" | "repeats_are_steps" | "cut_off" | "unmatched" | "marker_holds_several_steps" | "roles_borrowed" | "numbered_apart" | "no_steps";
       text: string;
     }[];
   }[];
   activities_outside: number;
   outside_ns: number;
   notes: {
-    code: "warm_up_left_out" | "drift" | "without_launch" | "repeats_are_steps" | "cut_off" | "unmatched" | "marker_holds_several_steps" | "roles_borrowed" | "no_steps";
+    code: "warm_up_left_out" | "drift" | "without_launch" | "repeats_are_steps" | "cut_off" | "unmatched" | "marker_holds_several_steps" | "roles_borrowed" | "numbered_apart" | "no_steps";
     text: string;
   }[];
 }

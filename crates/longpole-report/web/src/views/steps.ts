@@ -117,7 +117,7 @@ function perStep(context: Context, group: Group): Child {
     h(
       "p",
       { class: "aside" },
-      "span of each step, the dark part busy; slow ones are marked ",
+      "span of each step, the dark part busy; those of a long span are marked ",
       h("span", { class: "slow-mark" }, "\u25b2"),
       group.steps.length > drawn.length ? `; the first ${count(drawn.length)} of ${count(group.steps.length)}` : "",
     ),
@@ -140,7 +140,7 @@ function perStep(context: Context, group: Group): Child {
       }),
     ),
     group.slow_steps.length === 0
-      ? h("p", { class: "aside" }, "No step took clearly longer than the median.")
+      ? h("p", { class: "aside" }, "No step has a span clearly longer than the median.")
       : h(
           "ul",
           { class: "slow-steps" },
@@ -151,7 +151,7 @@ function perStep(context: Context, group: Group): Child {
                 "li",
                 {},
                 h("span", { class: "slow-mark", "aria-hidden": "true" }, "\u25b2 "),
-                `step ${step.number} took ${time(step.excess_ns)} more than the median, ${time(step.culprit_ns)} of it `,
+                `step ${step.number}: span ${time(step.excess_ns)} over the median, ${time(step.culprit_ns)} of it `,
                 step.culprit === "idle_inside" ? "idle inside it" : ["in ", h("code", {}, step.culprit_role ?? "")],
                 step.culprit_kernel === null
                   ? null
