@@ -67,7 +67,7 @@ pub use overview::{
 };
 pub use profiler_overhead::{ProfilerOverhead, profiler_overhead};
 pub use questions::Question;
-pub use ranges::{RangeRow, range_table};
+pub use ranges::{RangePath, RangeRow, range_table};
 pub use roofline::{
     Dtype, Engine, FasterThan, Floor, KnownDevice, LAUNCH_BOUND_KERNEL_NS, MeasuredPeaks, NEGLIGIBLE_FLOOR_NS, NoPeaks, OpWork, PeakKind,
     Peaks, Roof, RooflineRow, RooflineTable, UnknownRows, UnknownWork, Verdict, Work, WorkFamily, gemm_work, peaks_of, roofline,
