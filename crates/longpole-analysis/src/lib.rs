@@ -48,7 +48,7 @@ pub use collectives::{
 pub use longpole_stats::Comparison;
 
 pub use diff::{
-    Diff, DiffKind, DiffRow, DiffSide, GroupsMatchedBy, Per, SettingChange, StepFigure, StepPair, SuspectChange, SuspectShare,
+    CeilingsOf, Diff, DiffKind, DiffRow, DiffSide, GroupsMatchedBy, Per, SettingChange, StepFigure, StepPair, SuspectChange, SuspectShare,
     WORTH_SHOWING, diff,
 };
 pub use families::{Family, FamilyRow, family_table};

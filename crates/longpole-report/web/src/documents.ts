@@ -530,11 +530,12 @@ export interface Diff {
   }[];
   suspects: {
     code: string;
-    before: { share_fraction: number | null; ceiling_ns: number | null; } | null;
-    after: { share_fraction: number | null; ceiling_ns: number | null; } | null;
+    before: { share_fraction: number | null; ceiling_ns: number | null; ceiling_per_step_ns: number | null; } | null;
+    after: { share_fraction: number | null; ceiling_ns: number | null; ceiling_per_step_ns: number | null; } | null;
     judged_before: boolean;
     judged_after: boolean;
   }[];
+  suspect_ceilings: "equal_traces" | "step" | "whole_traces" | "other_steps";
 }
 
 /** longpole ncu --json */
