@@ -164,10 +164,15 @@ function perStep(context: Context, group: Group): Child {
   ];
 }
 
+/** What a step or a layer has besides kernels. */
+function besides(copiesAndFills: number): string | null {
+  return copiesAndFills > 0 ? `and ${plural(copiesAndFills, "copy or fill", "copies or fills")}` : null;
+}
+
 function groupFigures(group: Group): Figure[] {
   const list: Figure[] = [
     { label: "steps", value: count(group.count), aside: group.left_out.length > 0 ? `${count(group.left_out.length)} left out` : null },
-    { label: "kernels a step", value: count(group.kernels_per_step) },
+    { label: "kernels a step", value: count(group.kernels_per_step), aside: besides(group.activities_per_step - group.kernels_per_step) },
     { label: "busy", value: time(group.busy_ns), aside: group.span_ns > 0 ? `${percents(group.busy_ns / group.span_ns)} of span` : null },
     { label: "span", value: time(group.span_ns) },
     { label: "period", value: time(group.period_ns), aside: group.period_ns === null ? "no two steps follow each other" : null },
@@ -183,7 +188,12 @@ function groupFigures(group: Group): Figure[] {
       label: "layers",
       value: count(group.layers),
       aside: group.layer_kinds
-        .map((kind) => `${kind.count} x ${plural(kind.kernels, "kernel", "kernels")}`)
+        .map((kind) => {
+          // What the document calls kernels here is every place of a layer.
+          const others = besides(kind.copies_and_fills);
+          const kernels = plural(kind.kernels - kind.copies_and_fills, "kernel", "kernels");
+          return `${kind.count} x ${kernels}${others === null ? "" : ` ${others}`}`;
+        })
         .slice(0, 4)
         .join(", "),
     });
