@@ -276,9 +276,9 @@ pub(crate) struct BenchCompareArgs {
 pub(crate) struct BenchPeaksArgs {
     #[command(flatten)]
     pub(crate) suite: SuiteFlags,
-    /// The file to write
-    #[arg(long, short, value_name = "FILE", default_value = "bench/peaks.json", help_heading = "Saving")]
-    pub(crate) output: PathBuf,
+    /// The file to write or to replace [default: bench/peaks.json, if it is not there]
+    #[arg(long, short, value_name = "FILE", help_heading = "Saving")]
+    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) out: BenchOutput,
 }
