@@ -48,7 +48,7 @@ pub use collectives::{
 pub use longpole_stats::Comparison;
 
 pub use diff::{
-    Diff, DiffKind, DiffRow, DiffSide, GroupsMatchedBy, Per, SettingChange, StepFigure, StepPair, SuspectChange, SuspectShare,
+    CeilingsOf, Diff, DiffKind, DiffRow, DiffSide, GroupsMatchedBy, Per, SettingChange, StepFigure, StepPair, SuspectChange, SuspectShare,
     WORTH_SHOWING, diff,
 };
 pub use families::{Family, FamilyRow, family_table};
@@ -67,7 +67,7 @@ pub use overview::{
 };
 pub use profiler_overhead::{ProfilerOverhead, profiler_overhead};
 pub use questions::Question;
-pub use ranges::{RangeRow, range_table};
+pub use ranges::{RangePath, RangeRow, range_table};
 pub use roofline::{
     Dtype, Engine, FasterThan, Floor, KnownDevice, LAUNCH_BOUND_KERNEL_NS, MeasuredPeaks, NEGLIGIBLE_FLOOR_NS, NoPeaks, OpWork, PeakKind,
     Peaks, Roof, RooflineRow, RooflineTable, UnknownRows, UnknownWork, Verdict, Work, WorkFamily, gemm_work, peaks_of, roofline,

@@ -21,9 +21,9 @@ pub(crate) use workers::autograd_workers;
 pub struct ScopeSpec {
     /// Instances of the range of this name. A trailing `*` takes all names that begin so (`ProfilerStep*` takes all steps).
     pub range: Option<String>,
-    /// One step, by number: `ProfilerStep#K` if the trace has such markers; else the K-th instance (from 0) of the range with most
-    /// instances, at least two (of equals the one with the longest total); else the K-th graph launch. A range around a collective and
-    /// one inside an operator are never steps. With several ranks, that step of each.
+    /// One step, by its number: the one that [`crate::Step::number`] and every report give it. With several ranks, or devices that are
+    /// counted apart, that step of each. Of a step that is known by its work alone (a graph replay, an order of kernels), this work is
+    /// inside, and on the host what each thread did from its first launch to its last.
     pub step: Option<u64>,
     /// A window, relative to the first event of the trace, its end excluded. Host events belong to it by their start, device
     /// activities by the start of their launch, failing that of their operator, or by their own start where neither is recorded.
@@ -41,6 +41,8 @@ pub enum ScopeError {
     NoSuchRange(String, Vec<String>),
     /// No step has this number; this many were found, counted from 0, and this is what a step is here.
     NoSuchStep(u64, u64, String),
+    /// No step has this number; this many were found in the whole trace, counted from 0.
+    NoSuchNumber(u64, u64),
     /// No step marker `ProfilerStep#K` has this number; these are the numbers there are.
     NoSuchStepMarker(u64, Vec<u64>),
     /// No device has this number; these are the numbers there are.
@@ -79,6 +81,11 @@ impl fmt::Display for ScopeError {
             Self::NoSuchStep(step, found, what) => {
                 write!(f, "there is no step {step}: a step is a {what} here, and {found} were found, counted from 0")
             }
+            Self::NoSuchNumber(step, found) => write!(
+                f,
+                "there is no step {step}: {} found, counted from 0 (`longpole steps` shows them)",
+                if *found == 1 { "1 was".to_owned() } else { format!("{found} were") }
+            ),
             Self::NoSuchStepMarker(step, steps) => {
                 write!(f, "there is no step {step}; the trace has markers for {}", list(steps.iter().map(u64::to_string)))
             }
@@ -119,6 +126,10 @@ struct Parts {
     aggregates: Option<Vec<bool>>,
     /// The intervals are what the recording is about, which nothing narrows: then all device work in it is inside.
     host_is_all: bool,
+    /// By activity: the work of a step that is known by it. What of it has a recorded launch must be launched inside besides.
+    activities: Option<Vec<bool>>,
+    /// Device work without a recorded launch can be inside.
+    takes_unlaunched: bool,
 }
 
 impl Scope {
@@ -137,7 +148,7 @@ impl Scope {
         if *spec == ScopeSpec::default() && !has_parts {
             return Ok(Self::whole());
         }
-        let mut parts = Parts::default();
+        let mut parts = Parts { takes_unlaunched: true, ..Parts::default() };
         if has_parts {
             parts.host = Some(find::recorded_parts(trace));
             parts.host_is_all = true;
@@ -166,7 +177,8 @@ impl Scope {
             parts.restrict(find::range(index, name, parts.ranks.as_deref())?);
         }
         if let Some(step) = spec.step {
-            parts.restrict(find::step(index, step, parts.ranks.as_deref())?);
+            let found = find::step(index, step, parts.ranks.as_deref())?;
+            parts.restrict_to_step(found);
         }
         Ok(Self { parts: Some(Box::new(parts)) })
     }
@@ -174,6 +186,14 @@ impl Scope {
     /// True when nothing is left out.
     pub fn is_whole(&self) -> bool {
         self.parts.is_none()
+    }
+
+    /// True when nothing that was recorded is left out: the whole trace, or of a recording that was cut out of a longer one all that it is about.
+    pub(crate) fn is_all_recorded(&self) -> bool {
+        self.parts.as_ref().is_none_or(|parts| {
+            let is_narrowed = parts.ranks.is_some() || parts.devices.is_some() || parts.time.is_some() || parts.aggregates.is_some();
+            parts.host_is_all && !is_narrowed
+        })
     }
 
     /// By thread, when host events are inside; absent when all are, of the ranks in scope.
@@ -262,6 +282,19 @@ impl Scope {
 impl Parts {
     fn restrict(&mut self, host: Vec<IntervalSet>) {
         self.host_is_all = false;
+        self.takes_unlaunched = false;
+        self.narrow_host(host);
+    }
+
+    /// Work that is known to be of a step is inside without a launch too, if nothing else asks for one.
+    fn restrict_to_step(&mut self, step: find::OneStep) {
+        self.host_is_all = false;
+        self.takes_unlaunched &= step.activities.is_some();
+        self.activities = step.activities;
+        self.narrow_host(step.host);
+    }
+
+    fn narrow_host(&mut self, host: Vec<IntervalSet>) {
         self.host = Some(match self.host.take() {
             Some(known) => known.iter().zip(&host).map(|(a, b)| a.intersection(b)).collect(),
             None => host,
@@ -288,6 +321,9 @@ impl Parts {
         if !self.includes_device(trace, trace.lanes[lane.index()].device) {
             return false;
         }
+        if self.activities.as_ref().is_some_and(|inside| !inside[activity.index()]) {
+            return false;
+        }
         let all_launches = self.host.is_none() || self.host_is_all;
         if self.time.is_none() && all_launches {
             return true;
@@ -296,7 +332,7 @@ impl Parts {
             self.includes_host(trace, thread, at)
         } else {
             let start = trace.activities.start[activity.index()];
-            all_launches && self.time.is_none_or(|time| time.start <= start && start < time.end)
+            self.takes_unlaunched && self.time.is_none_or(|time| time.start <= start && start < time.end)
         }
     }
 
@@ -314,6 +350,8 @@ impl Parts {
                 interval.end = interval.end.min(time.end);
             }
         }
+        // Work of a step without a recorded launch, by device.
+        let mut unlaunched: Vec<Option<Interval>> = vec![None; if self.activities.is_some() { trace.devices.len() } else { 0 }];
         for row in 0..trace.activities.len() {
             let activity = ActivityId::from_index(row);
             if !self.includes_activity(index, activity) {
@@ -321,6 +359,13 @@ impl Parts {
             }
             let (thread, at) = match (host, index.launch(activity)) {
                 (Some(_), Some((thread, at))) => (thread.index(), at),
+                (_, None) if self.activities.is_some() => {
+                    let (start, end) = (trace.activities.start[row], trace.activities.end(row));
+                    let device = trace.lanes[trace.activities.lane[row].index()].device.index();
+                    let known = unlaunched[device].get_or_insert(Interval { start, end });
+                    *known = Interval { start: known.start.min(start), end: known.end.max(end) };
+                    continue;
+                }
                 // Without instances there is one interval, and all that is included was launched in it.
                 _ => (0, Ns::MAX),
             };
@@ -330,6 +375,6 @@ impl Parts {
                 instance.end = instance.end.max(trace.activities.end(row));
             }
         }
-        IntervalSet::from_unsorted(instances.into_iter().flatten().collect())
+        IntervalSet::from_unsorted(instances.into_iter().flatten().chain(unlaunched.into_iter().flatten()).collect())
     }
 }

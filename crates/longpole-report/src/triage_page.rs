@@ -169,9 +169,8 @@ fn tables(triage: &Triage, recorder: Recorder, page: &Page<'_>) -> Vec<(&'static
     if let Some(column) = page.sorted_by {
         ops.keep(column);
     }
-    let mut ranges = views::ranges(&triage.ranges, views::RangeLayout::Tree);
+    let ranges = views::ranges(&triage.ranges, views::RangeLayout::Tree, limit);
     ops.truncate(limit);
-    ranges.truncate(limit);
     let tables = [("Operators", ops), ("Kernel families", views::families(&triage.families)), ("Ranges", ranges)];
     tables.into_iter().filter(|(_, table)| !table.rows.is_empty()).collect()
 }

@@ -48,8 +48,8 @@ Examples:
   longpole record -- python serve.py               record any CUDA program
   longpole doctor                                  what can be profiled on this machine
 
-Exit codes: 0 fine, 1 a check failed (check, diff --gate, bench compare --gate, doctor --strict), 2 usage, 3 input unreadable (or partial, under --strict);
-`record` and `profile` return the status of their program, `steps --run` where it is not 0."
+Exit codes: 0 fine, 1 a check failed (check, diff --gate, bench compare --gate, doctor --strict), 2 usage, 3 input unreadable \
+(or partial, under --strict); `record` and `profile` return the status of their program, `steps --run` where it is not 0."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -118,14 +118,14 @@ Examples:
     Memory(TableArgs),
     /// Whole steps: layers, time by role, idle inside and between, slow steps
     #[command(override_usage = "longpole steps [OPTIONS] <FILE>\n       longpole steps --run [OPTIONS] -- <PROGRAM> [ARGS]...")]
-    #[command(after_help = "Steps are found by marker (record_function, NVTX, ProfilerStep), else by graph replay, else from the
-order of kernels alone. --filter takes markers (or, without any, groups) whose name matches.
+    #[command(
+        after_help = "Steps are found by marker (record_function, NVTX, ProfilerStep), else by graph replay, else from the order of kernels alone. \
+--filter takes markers (or, without any, groups) whose name matches.
 Sort keys: part (default), time, spread, calls. Of each group the rows with most time are shown.
 
---run runs a program, leaves it alone for a second after CUDA starts, records two, and reports the
-second half of the steps in that window; with --range nvtx:NAME each range of that name is a window.
-What the program prints goes to standard error. Returns its status if it fails, and 3 when nothing
-was recorded, or nothing with steps.
+--run runs a program, leaves it alone for a second after CUDA starts, records two, and reports the second half of the steps in that \
+window; with --range nvtx:NAME each range of that name is a window. What the program prints goes to standard error. Returns its status \
+if it fails, and 3 when nothing was recorded, or nothing with steps.
 
 Examples:
   longpole steps trace.json.gz
@@ -136,7 +136,8 @@ Examples:
   longpole steps trace.json.gz --csv > rows.csv
   longpole steps --run -- ./engine --model qwen3
   longpole steps --run --delay 20 --window 5 -o serve.longpole -- python serve.py
-  longpole steps --run --range nvtx:window --json -- longpole-qwen3 workload")]
+  longpole steps --run --range nvtx:window --json -- longpole-qwen3 workload"
+    )]
     #[command(mut_arg("input", |arg| {
         // With --run there is none; an empty name says so.
         let absent = |id: &'static str| (id, ArgPredicate::IsPresent, Some(""));
@@ -185,10 +186,9 @@ Examples:
     Ranks(RanksArgs),
     /// Two traces compared: did it get faster, where, and is that more than noise
     #[command(
-        after_help = "Steps are compared with steps (paired by name, else by layers, else by kernels). Verdicts: FASTER, SLOWER, SAME,
-AMBIGUOUS, with the smallest change that the data can show; docs/verdicts.md says how they are found. Two Nsight
-Compute reports go to `longpole ncu --compare`. --gate exits with 1 when a step is SLOWER,
-or when no steps could be compared.
+        after_help = "Steps are compared with steps (paired by name, else by layers, else by kernels). Verdicts: FASTER, SLOWER, SAME, AMBIGUOUS, with \
+the smallest change that the data can show; docs/verdicts.md says how they are found. Two Nsight Compute reports go to `longpole \
+ncu --compare`. --gate exits with 1 when a step is SLOWER, or when no steps could be compared.
 
 Examples:
   longpole diff before.json.gz after.json.gz
@@ -203,7 +203,7 @@ Examples:
     Diff(DiffArgs),
     /// Limits on any figure, for CI: kernels a step, busy share, allocations, or against a baseline
     #[command(
-        after_help = "A budget is TOML with a [[limit]] for each figure, found by its path in what COMMAND --json prints, and a [[regression]] for
+        after_help = "A budget is TOML with a [[limit]] for each figure, found by its path in what COMMAND --json prints, and a [[regression]] for \
 each comparison with an earlier trace; docs/check.md describes it. Exits with 1 when a limit is broken.
 
 Examples:
@@ -220,8 +220,8 @@ Examples:
     Check(CheckArgs),
     /// A small trace of one step, range or time window, for a viewer or a colleague
     #[command(
-        after_help = "OUT.json, OUT.json.gz and OUT.json.zst are compressed by their ending; - is standard output. Without a scope the
-whole trace is written anew. What is private is taken out as everywhere; docs/slice.md says what is kept.
+        after_help = "OUT.json, OUT.json.gz and OUT.json.zst are compressed by their ending; - is standard output. Without a scope the whole trace is \
+written anew. What is private is taken out as everywhere; docs/slice.md says what is kept.
 
 Examples:
   longpole slice trace.json.gz --step 3 -o step3.json.gz
@@ -239,12 +239,14 @@ Examples:
     Slice(SliceArgs),
     /// The trace for other programs: Perfetto, Chrome, speedscope, flame graphs, CSV, Parquet
     #[command(after_help = "Formats:
-  perfetto    tracks for ui.perfetto.dev: ranges, operators, calls, kernels, idle time by cause, steps, queue (.pftrace)
+  perfetto    tracks for ui.perfetto.dev (.pftrace): ranges, operators, calls, kernels, idle time
+              by cause, steps, queue
   chrome      JSON events, as slice writes them; every command reads them again
   speedscope  flame graphs of host, device and idle time for speedscope.app (.speedscope.json)
   collapsed   a line a stack, for flamegraph.pl and inferno; --weight host, device or idle (.folded)
-  csv         a folder with a file a table, or one with --table: ops, kernels, families, ranges, memory, idle,
-              activities, calls, host_ops, range_instances, memory_events, python_frames, threads, devices, problems
+  csv         a folder with a file a table, or one with --table: ops, kernels, families, ranges,
+              memory, idle, activities, calls, host_ops, range_instances, memory_events,
+              python_frames, threads, devices, problems
   parquet     a folder with a file a table of rows (a build with the feature parquet)
 Files that end in .gz and .zst are compressed. What is private is taken out as everywhere; docs/export.md says what is in each.
 
@@ -264,9 +266,9 @@ Examples:
     Export(ExportArgs),
     /// One HTML page to open or send: suspects, tables, steps, a timeline, two traces compared
     #[command(
-        after_help = "The page holds everything: it loads nothing and sends nothing, and opens without a server. A long recording is summed up where not every
-event fits; docs/report.md says what is kept. What is private is taken out as everywhere. Without -o the page is INPUT's name with
-.report.html, in the current folder.
+        after_help = "The page holds everything: it loads nothing and sends nothing, and opens without a server. A long recording is summed up where \
+not every event fits; docs/report.md says what is kept. What is private is taken out as everywhere. Without -o the page is \
+INPUT's name with .report.html, in the current folder, where no file of that name may be.
 
 Examples:
   longpole report trace.json.gz
@@ -285,8 +287,8 @@ Examples:
     Report(ReportArgs),
     /// Nsight Compute reports: why a kernel is slow, all launches, source lines, two reports compared
     #[command(
-        after_help = "A REPORT is what `ncu -o report` writes (.ncu-rep, .ncu-repz), ncu's `--csv --page raw`, or - for standard input.
-At most four kernels are shown in full; of more there is the table, unless --kernel or --id asks for a few.
+        after_help = "A REPORT is what `ncu -o report` writes (.ncu-rep, .ncu-repz), ncu's `--csv --page raw`, or - for standard input. At most four \
+kernels are shown in full; of more there is the table, unless --kernel or --id asks for a few.
 
 Sort keys of the table: launch, duration (default), dram, memory, sm, occupancy, waves, name.
 
@@ -301,9 +303,9 @@ Examples:
     Ncu(NcuArgs),
     /// Run any CUDA program and record it: kernels, copies, calls, NVTX ranges; ends with the triage
     #[command(
-        after_help = "The program is not changed: the driver loads the recorder (liblongpole_recorder.so) into it and into its children. It keeps its
-streams, signals and exit status (128 + N when signal N killed it); the triage goes to standard error, the recording to a
-file that every command reads. docs/record.md says what is recorded and what it costs.
+        after_help = "The program is not changed: the driver loads the recorder (liblongpole_recorder.so) into it and into its children. It keeps its \
+streams, signals and exit status (128 + N when signal N killed it); the triage goes to standard error, the recording to a file \
+that every command reads. docs/record.md says what is recorded and what it costs.
 
 Examples:
   longpole record -- python serve.py
@@ -330,9 +332,9 @@ Examples:
     Bench(BenchArgs),
     /// Profile a benchmark under Nsight Compute: why the kernel of a key is slow
     #[command(
-        after_help = "The suite runs the benchmark once between cuProfilerStart and cuProfilerStop, and ncu looks at that alone. The report is kept in
-bench/results/DATE-REVISION/; what it says goes to standard error or -o, since standard output is the suite's. Returns the status of
-the suite under ncu.
+        after_help = "The suite runs the benchmark once between cuProfilerStart and cuProfilerStop, and ncu looks at that alone. The report is kept in \
+bench/results/DATE-REVISION/; what it says goes to standard error or -o, since standard output is the suite's. Returns the \
+status of the suite under ncu.
 
 Examples:
   longpole profile Qwen3-4B/ops/linear_down/decode/tile --suite ./suite
@@ -345,7 +347,8 @@ Examples:
     Profile(ProfileArgs),
     /// What can be profiled on this machine, what stands in the way, and the exact fix
     #[command(
-        after_help = "It looks and tells, and changes nothing. Without a GPU it says so. Exit code 0 whatever is found; with --strict 1 when a check fails.
+        after_help = "It looks and tells, and changes nothing. Without a GPU it says so. Exit code 0 whatever is found; with --strict 1 when a check \
+fails.
 
 Examples:
   longpole doctor
@@ -639,8 +642,7 @@ pub(crate) struct ScopeFlags {
     /// Only inside ranges of this name (a trailing * takes all that begin so)
     #[arg(long, value_name = "NAME", help_heading = "Scope")]
     range: Option<String>,
-    /// Only one step: ProfilerStep#K, else the K-th (from 0) instance of the range repeated most, else the K-th graph launch; a range
-    /// around a collective or inside an operator is no step
+    /// Only one step, by the number that `longpole steps` and every other command give it
     #[arg(long, value_name = "K", allow_negative_numbers = true, help_heading = "Scope")]
     step: Option<u64>,
     /// Only a window after the first event, e.g. 10ms..1.5s or 200.. (unit ms if not given)
@@ -725,6 +727,33 @@ mod tests {
         for command in Cli::command().get_subcommands() {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("Examples:"), "{}", command.get_name());
+        }
+    }
+
+    /// What stands below the flags of every command, of those inside others too.
+    fn footers(command: &clap::Command, into: &mut Vec<(String, String)>) {
+        into.extend(command.get_after_help().map(|help| (command.get_name().to_owned(), help.to_string())));
+        for inside in command.get_subcommands() {
+            footers(inside, into);
+        }
+    }
+
+    #[test]
+    fn footers_are_wrapped_by_the_terminal_alone() {
+        let mut all = Vec::new();
+        footers(&Cli::command(), &mut all);
+        assert!(all.len() > 20);
+        for (command, help) in all {
+            let lines: Vec<&str> = help.lines().collect();
+            let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+            for pair in lines.windows(2) {
+                // A line ends where a sentence or a list does, never within.
+                let is_cut = is_prose(pair[0]) && is_prose(pair[1]) && !pair[0].ends_with(['.', ':']);
+                assert!(!is_cut, "{command}: {}", pair[0]);
+            }
+            // Columns of what is set out in columns: no more than help is ever wide.
+            let longest = lines.iter().filter(|line| line.starts_with(' ')).map(|line| line.chars().count()).max();
+            assert!(longest.is_none_or(|longest| longest <= 100), "{command}: {longest:?}");
         }
     }
 

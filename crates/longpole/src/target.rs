@@ -79,6 +79,8 @@ pub(crate) enum Target {
     Stdout,
     /// A file that is made, or replaced as a whole, once everything is written.
     File(PathBuf),
+    /// A file that is made under a name that the user did not choose, so that what may be there is kept.
+    New(PathBuf),
     /// A pipe or a device.
     Stream(PathBuf),
 }
@@ -123,6 +125,15 @@ impl Target {
         Ok(Self::File(real))
     }
 
+    /// The place of a name that the user did not choose: nothing may be there.
+    pub(crate) fn find_new(output: &OsStr) -> Result<Self, Failure> {
+        refuse_taken(Path::new(output))?;
+        match Self::find(output, &[])? {
+            Self::File(path) => Ok(Self::New(path)),
+            other => Ok(other),
+        }
+    }
+
     /// Writes everything; the size of the file, if it is one. `kind` is a word of the name that it has until it is whole.
     pub(crate) fn write<T>(
         &self,
@@ -132,7 +143,7 @@ impl Target {
         match self {
             Self::Stdout => Ok((flushed(&mut io::stdout(), write)?, None)),
             Self::Stream(path) => Ok((flushed(&mut fs::OpenOptions::new().write(true).open(path)?, write)?, None)),
-            Self::File(path) => {
+            Self::File(path) | Self::New(path) => {
                 // Under another name until it is whole, so that a run that ends early leaves no half file behind: it goes with an error and
                 // with a signal that can be caught. A run that is killed outright, or a loss of power, leaves the hidden file.
                 let mut builder = tempfile::Builder::new();
@@ -149,7 +160,12 @@ impl Target {
                 let _unfinished = Unfinished::guard(file.path());
                 let written = flushed(&mut file, write)?;
                 let size = file.as_file().metadata()?.len();
-                file.persist(path)?;
+                if matches!(self, Self::New(_)) {
+                    // It may have come while everything was read.
+                    file.persist_noclobber(path)?;
+                } else {
+                    file.persist(path)?;
+                }
                 Ok((written, Some(size)))
             }
         }
@@ -191,6 +207,16 @@ pub(crate) fn find_folder(output: &OsStr, input: &OsStr, names: &[String]) -> Re
         )));
     }
     Ok(real)
+}
+
+/// Refuses a name that is taken, where the user did not choose it.
+pub(crate) fn refuse_taken(output: &Path) -> Result<(), Failure> {
+    // A link that leads nowhere is something too.
+    if output.symlink_metadata().is_err() {
+        return Ok(());
+    }
+    let shown = output.display();
+    Err(Failure::Usage(format!("`{shown}` is there already: -o {shown} replaces it, another name after -o keeps it")))
 }
 
 /// Refuses an output that something is read from.

@@ -21,8 +21,8 @@ use longpole_trace::{DeviceId, Ns};
 use self::groups::Pair;
 use self::samples::{Samples, Table};
 pub use self::types::{
-    Diff, DiffKind, DiffRow, DiffSide, MatchedBy as GroupsMatchedBy, Per, SettingChange, StepFigure, StepPair, SuspectChange, SuspectShare,
-    WORTH_SHOWING,
+    CeilingsOf, Diff, DiffKind, DiffRow, DiffSide, MatchedBy as GroupsMatchedBy, Per, SettingChange, StepFigure, StepPair, SuspectChange,
+    SuspectShare, WORTH_SHOWING,
 };
 use crate::families::FamilyOfName;
 use crate::idle::{IdlePiece, idle_pieces};
@@ -46,17 +46,20 @@ pub fn diff(before: &DiffSide<'_, '_>, after: &DiffSide<'_, '_>) -> Diff {
     if pairs.is_empty() {
         whole(before, after, &mut rows);
     }
-    let unpaired = |groups: &[StepGroup], of: fn(&Pair) -> usize| {
+    let unpaired = |groups: &[StepGroup], of: fn(&Pair) -> usize| -> Vec<String> {
         let is_paired = |at: usize| found.iter().any(|pair| of(pair) == at);
         groups.iter().enumerate().filter(|(at, _)| !is_paired(*at)).map(|(_, group)| group.name.clone()).collect()
     };
+    let (only_before, only_after) = (unpaired(a, |pair| pair.0), unpaired(b, |pair| pair.1));
+    let ceilings = ceilings_of(before, after, &found, only_before.is_empty() && only_after.is_empty());
     Diff {
         settings: settings::changes(before, after),
         pairs,
-        only_before: unpaired(a, |pair| pair.0),
-        only_after: unpaired(b, |pair| pair.1),
+        only_before,
+        only_after,
         rows: rows.finish(),
-        suspects: suspects(before, after),
+        suspects: suspects(before, after, ceilings),
+        ceilings,
     }
 }
 
@@ -226,6 +229,7 @@ pub(crate) fn whole_rows(before: Vec<WholeRow>, after: Vec<WholeRow>) -> Diff {
         only_after: Vec::new(),
         rows: rows.finish(),
         suspects: Vec::new(),
+        ceilings: CeilingsOf::WholeTraces,
     }
 }
 
@@ -316,19 +320,39 @@ impl Rows {
     }
 }
 
+/// What the ceilings of suspects, which are of a whole trace, say about each other.
+fn ceilings_of(before: &DiffSide<'_, '_>, after: &DiffSide<'_, '_>, pairs: &[Pair], all_are_paired: bool) -> CeilingsOf {
+    let count = |group: &StepGroup| (group.steps.len() + group.left_out.len()) as u64;
+    let mut counts = pairs.iter().map(|&(from, to, _)| (count(&before.steps.groups[from]), count(&after.steps.groups[to])));
+    let Some(first) = counts.next() else { return CeilingsOf::WholeTraces };
+    let (mut all_equal, mut all_alike) = (first.0 == first.1, true);
+    for (from, to) in counts {
+        all_equal &= from == to;
+        all_alike &= (from, to) == first;
+    }
+    match (all_are_paired && all_equal, all_are_paired && all_alike) {
+        (true, _) => CeilingsOf::EqualTraces,
+        (false, true) => CeilingsOf::Step(first.0, first.1),
+        (false, false) => CeilingsOf::OtherSteps,
+    }
+}
+
 /// Suspects of both, by code: of several with one code the one that covers most.
-fn suspects(before: &DiffSide<'_, '_>, after: &DiffSide<'_, '_>) -> Vec<SuspectChange> {
-    let largest = |smells: &[Smell], code: &str| {
+fn suspects(before: &DiffSide<'_, '_>, after: &DiffSide<'_, '_>, ceilings: CeilingsOf) -> Vec<SuspectChange> {
+    let steps = if let CeilingsOf::Step(from, to) = ceilings { (Some(from), Some(to)) } else { (None, None) };
+    let largest = |smells: &[Smell], code: &str, steps: Option<u64>| {
         let of_code = smells.iter().filter(|smell| smell.code == code);
-        of_code
-            .max_by(|a, b| a.share_fraction.unwrap_or(0.0).total_cmp(&b.share_fraction.unwrap_or(0.0)))
-            .map(|smell| SuspectShare { share_fraction: smell.share_fraction, ceiling_ns: smell.ceiling.map(|ceiling| ceiling.win_ns) })
+        of_code.max_by(|a, b| a.share_fraction.unwrap_or(0.0).total_cmp(&b.share_fraction.unwrap_or(0.0))).map(|smell| {
+            let ceiling_ns = smell.ceiling.map(|ceiling| ceiling.win_ns);
+            let per_step = |(ceiling, steps): (Ns, u64)| Ns(ceiling.get() / (steps as i64).max(1));
+            SuspectShare { share_fraction: smell.share_fraction, ceiling_ns, ceiling_per_step_ns: ceiling_ns.zip(steps).map(per_step) }
+        })
     };
     let judged = (before.shows_its_device(), after.shows_its_device());
     let mut changes: Vec<SuspectChange> = Vec::new();
     for smell in before.triage.smells.iter().chain(&after.triage.smells) {
         if changes.iter().all(|change| change.code != smell.code) {
-            let (from, to) = (largest(&before.triage.smells, smell.code), largest(&after.triage.smells, smell.code));
+            let (from, to) = (largest(&before.triage.smells, smell.code, steps.0), largest(&after.triage.smells, smell.code, steps.1));
             changes.push(SuspectChange { code: smell.code, before: from, after: to, judged });
         }
     }

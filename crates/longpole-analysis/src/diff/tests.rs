@@ -101,6 +101,31 @@ fn waiting_for_the_host_takes_more_to_decide() {
 }
 
 #[test]
+fn what_suspects_could_win_is_of_a_step_where_the_traces_have_other_numbers_of_them() {
+    let of = |steps_in_it: usize, name: &str| steps(name, &[("gemm", 10_000)], &vec![0; steps_in_it], 300_000);
+    let win = |diff: &Diff, after: bool| {
+        let both =
+            |change: &&SuspectChange| [change.before, change.after].iter().all(|share| share.is_some_and(|s| s.ceiling_ns.is_some()));
+        let change = diff.suspects.iter().find(both).unwrap_or_else(|| panic!("{:?}", diff.suspects));
+        let share = if after { change.after } else { change.before }.expect("in both");
+        (share.ceiling_ns.expect("a time").get(), share.ceiling_per_step_ns.map(Ns::get))
+    };
+    let diff = compared(&of(24, "decode"), &of(72, "decode"));
+    assert_eq!(diff.ceilings, CeilingsOf::Step(24, 72));
+    for (after, steps) in [(false, 24), (true, 72)] {
+        let (whole, of_step) = win(&diff, after);
+        assert_eq!(of_step, Some(whole / steps));
+    }
+    let (before, after) = (win(&diff, false), win(&diff, true));
+    assert_eq!((after.0, after.1), (before.0 * 3, before.1));
+    // As many steps: whole traces will do. Without steps of both nobody knows.
+    let diff = compared(&of(24, "decode"), &of(24, "decode"));
+    assert_eq!((diff.ceilings, win(&diff, true).1), (CeilingsOf::EqualTraces, None));
+    let other = steps("other", &[("x", 1_000), ("y", 2_000)], &EVEN, 300_000);
+    assert_eq!(compared(&of(24, "decode"), &other).ceilings, CeilingsOf::WholeTraces);
+}
+
+#[test]
 fn without_steps_totals_stand_side_by_side() {
     let mut sample = Sample::new();
     sample.launch("cudaLaunchKernel", 0, 10).kernel("alone", 100, 5_000);

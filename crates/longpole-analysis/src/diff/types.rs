@@ -37,6 +37,34 @@ pub struct Diff {
     pub rows: Vec<DiffRow>,
     /// Suspects of either trace, by the larger of their two shares.
     pub suspects: Vec<SuspectChange>,
+    /// What their ceilings are of.
+    pub ceilings: CeilingsOf,
+}
+
+/// What the ceilings of suspects are of, and so whether those of the two traces can be held against each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CeilingsOf {
+    /// Whole traces with as many steps each.
+    EqualTraces,
+    /// A step: every group has its partner, and all have as many steps before, and as many after; these are the two numbers. What was left out
+    /// of a group as warm-up or cut off is a step too.
+    Step(u64, u64),
+    /// Whole traces in which no steps were paired.
+    WholeTraces,
+    /// Whole traces with other steps: the ceilings cannot be compared.
+    OtherSteps,
+}
+
+impl CeilingsOf {
+    /// A stable code for it.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::EqualTraces => "equal_traces",
+            Self::Step(..) => "step",
+            Self::WholeTraces => "whole_traces",
+            Self::OtherSteps => "other_steps",
+        }
+    }
 }
 
 /// Something other than time in which the recordings differ.
@@ -227,8 +255,10 @@ pub struct SuspectChange {
 pub struct SuspectShare {
     /// Share of the wall, 0..1; absent where it covers no time.
     pub share_fraction: Option<f64>,
-    /// The most it could win.
+    /// The most it could win, in the whole trace.
     pub ceiling_ns: Option<Ns>,
+    /// The same of a step, where ceilings are [`CeilingsOf::Step`].
+    pub ceiling_per_step_ns: Option<Ns>,
 }
 
 /// Share of a step from which waiting for the host is worth a line.

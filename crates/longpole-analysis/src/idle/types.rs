@@ -2,6 +2,8 @@
 
 use longpole_trace::{DeviceId, Ns, StrId};
 
+use crate::ranges::RangePath;
+
 /// Why a device was idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum IdleCause {
@@ -186,8 +188,8 @@ pub struct FrameRow {
 pub struct RangeIdle {
     /// Name of the range; `ProfilerStep#3` is listed as `ProfilerStep*`.
     pub name: String,
-    /// Names of the ranges around it, outermost first.
-    pub parents: Vec<String>,
+    /// The ranges around it.
+    pub parents: RangePath,
     /// Number of instances, those without device work included.
     pub calls: u64,
     /// Sum over instances and devices of first start to last end.

@@ -17,6 +17,7 @@ use std::sync::OnceLock;
 
 use longpole_trace::{ActivityId, Ns, ThreadId, Trace};
 
+use crate::steps::StepNumbers;
 use crate::stream_health::StreamHealth;
 pub use links::{LinkCounts, Links, Owner};
 pub use tree::{HostRow, HostTree, NodeId};
@@ -31,12 +32,13 @@ pub struct TraceIndex<'t> {
     tree: OnceLock<HostTree<'t>>,
     links: OnceLock<Links>,
     stream_health: OnceLock<StreamHealth>,
+    step_numbers: OnceLock<StepNumbers>,
 }
 
 impl<'t> TraceIndex<'t> {
     /// Prepares a trace for analysis. Cheap: the parts are computed when they are asked for.
     pub fn new(trace: &'t Trace) -> Self {
-        Self { trace, tree: OnceLock::new(), links: OnceLock::new(), stream_health: OnceLock::new() }
+        Self { trace, tree: OnceLock::new(), links: OnceLock::new(), stream_health: OnceLock::new(), step_numbers: OnceLock::new() }
     }
 
     /// The trace.
@@ -70,6 +72,16 @@ impl<'t> TraceIndex<'t> {
     /// What is wrong on the device streams.
     pub fn stream_health(&self) -> &StreamHealth {
         filled(&self.stream_health, || StreamHealth::build(self.trace, self.links()))
+    }
+
+    /// The numbers of the trace's steps.
+    pub(crate) fn step_numbers(&self) -> &StepNumbers {
+        self.step_numbers_of(|| StepNumbers::of(self))
+    }
+
+    /// The same where whoever asks has found the steps already.
+    pub(crate) fn step_numbers_of(&self, count: impl FnOnce() -> StepNumbers) -> &StepNumbers {
+        filled(&self.step_numbers, count)
     }
 }
 

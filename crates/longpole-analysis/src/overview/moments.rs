@@ -9,6 +9,8 @@ use crate::families::Family;
 use crate::idle::{CauseRow, IdleCause};
 use crate::index::{HostRow, NodeId, TraceIndex, order::end_of};
 use crate::scope::Scope;
+use crate::smells::{Fact, FactValue, Smell};
+use crate::steps::StepGroup;
 
 /// A moment before its lane is known.
 #[derive(Clone, Debug)]
@@ -88,9 +90,7 @@ pub(super) fn spots(index: &TraceIndex<'_>, scope: &Scope, sources: &OverviewSou
     let trace = index.trace();
     let mut spots = Vec::new();
     for (at, smell) in sources.triage.smells.iter().enumerate() {
-        spots.extend(
-            finder.smell(smell.code, &smell.subject).map(|(label, target)| finder.spot(MomentSubject::Smell(at as u32), label, target)),
-        );
+        spots.extend(finder.smell(smell).map(|(label, target)| finder.spot(MomentSubject::Smell(at as u32), label, target)));
     }
     for row in &sources.idle.causes {
         spots.push(finder.spot(MomentSubject::Cause(row.cause), "the largest gap of this cause", gap(row)));
@@ -141,7 +141,8 @@ impl Finder<'_, '_> {
             Target::Gap(_, start, end) => (start, end),
             Target::Step(device, number) => {
                 let groups = self.sources.steps.groups.iter().filter(|group| group.device == device);
-                let step = groups.flat_map(|group| &group.steps).find(|step| step.number == number);
+                let mut all = groups.flat_map(|group| group.steps.iter().chain(group.left_out.iter().map(|left| &left.step)));
+                let step = all.find(|step| step.number == number);
                 step.map_or((Ns::ZERO, Ns::ZERO), |step| (step.start, step.end))
             }
         };
@@ -171,7 +172,8 @@ impl Finder<'_, '_> {
     }
 
     /// What shows a suspect: an instance of what it is about, or the largest gap of the causes that it stands for.
-    fn smell(&self, code: &str, subject: &str) -> Option<(&'static str, Target)> {
+    fn smell(&self, smell: &Smell) -> Option<(&'static str, Target)> {
+        let (code, subject) = (smell.code, smell.subject.as_str());
         let causes: &[IdleCause] = match code {
             "allocation" => &[IdleCause::Allocation],
             "synchronisation" => &[IdleCause::BlockedInSync],
@@ -188,6 +190,14 @@ impl Finder<'_, '_> {
         let steps = || self.sources.steps.groups.iter();
         match code {
             "slow_steps" | "shape_churn" => {
+                // The one that is named, where one is: it is the slowest on the host, which need not be the slowest on the device.
+                if let Some(named) = smell.evidence.iter().find_map(slowest_step) {
+                    let of_group = |group: &'_ StepGroup| {
+                        group.steps.iter().chain(group.left_out.iter().map(|left| &left.step)).any(|step| step.number == named)
+                    };
+                    let group = steps().find(|group| of_group(group))?;
+                    return Some(("the slowest step", Target::Step(group.device, named)));
+                }
                 let slowest = steps().flat_map(|group| group.slow_steps.iter().map(move |slow| (slow, group)));
                 let slowest = slowest.max_by_key(|(slow, _)| slow.excess_ns);
                 if let Some((slow, group)) = slowest {
@@ -238,6 +248,14 @@ impl Finder<'_, '_> {
             }
             _ => None,
         }
+    }
+}
+
+/// The step that a suspect names as the slowest.
+fn slowest_step(fact: &Fact) -> Option<u32> {
+    match fact.value {
+        FactValue::Count(number) if fact.key == "slowest_step" => u32::try_from(number).ok(),
+        _ => None,
     }
 }
 

@@ -5,6 +5,7 @@
 //! an autograd worker thread of the same process meanwhile. Ranges that overlap without nesting both have it. Work that is replayed
 //! from a graph belongs to the launch of the replay like any other; what of it was captured inside a range is given beside that.
 
+mod path;
 mod sweep;
 
 use foldhash::fast::FixedState;
@@ -13,14 +14,15 @@ use longpole_trace::{ActivityId, DeviceId, Interval, Ns, RangeId, ThreadId, Trac
 
 use crate::index::TraceIndex;
 use crate::scope::{Scope, autograd_workers};
+pub use path::RangePath;
 
 /// All instances of one range at one place in the nesting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeRow {
     /// Its name; `ProfilerStep#3` is listed as `ProfilerStep*`.
     pub name: String,
-    /// Names of the ranges around it, outermost first.
-    pub parents: Vec<String>,
+    /// The ranges around it.
+    pub parents: RangePath,
     /// Number of instances.
     pub calls: u64,
     /// Summed host time.
@@ -79,7 +81,7 @@ pub(crate) fn wrapping(rows: &[RangeRow]) -> Vec<bool> {
         while around.pop_if(|outer| rows[*outer].parents.len() >= inner.parents.len()).is_some() {}
         if let (Some(&outer), Some((parent, grandparents))) = (around.last(), inner.parents.split_last()) {
             let row = &rows[outer];
-            let is_inside = row.name == *parent && row.parents == grandparents;
+            let is_inside = row.name == parent && row.parents == *grandparents;
             wraps[outer] |= row.calls == 1 && is_inside && is_users(&inner.name) && inner.cpu_ns.get() >= row.cpu_ns.get() / 10 * 9;
         }
         around.push(at);
@@ -252,11 +254,21 @@ fn launches_by_thread(index: &TraceIndex<'_>, scope: &Scope) -> Vec<Vec<u32>> {
 
 /// A path of range names, and the sums of its instances.
 struct PathNode {
-    name: String,
     parent: u32,
     depth: usize,
     children: Vec<u32>,
     row: RangeRow,
+    /// The path of what lies inside, once something does.
+    inner: RangePath,
+}
+
+impl PathNode {
+    fn inner(&mut self) -> RangePath {
+        if self.inner.is_empty() {
+            self.inner = self.row.parents.inside(&self.row.name);
+        }
+        self.inner.clone()
+    }
 }
 
 /// The rows, and the position of each instance's row; of those out of scope [`NONE`].
@@ -274,7 +286,8 @@ fn rows(trace: &Trace, scope: &Scope, instances: &[Instance]) -> (Vec<RangeRow>,
         let path = *known.entry((parent, name)).or_insert_with(|| {
             let path = paths.len() as u32;
             let depth = if parent == NONE { 0 } else { paths[parent as usize].depth + 1 };
-            paths.push(PathNode { name: name.to_owned(), parent, depth, children: Vec::new(), row: empty_row(name) });
+            let around = paths.get_mut(parent as usize).map_or_else(RangePath::default, PathNode::inner);
+            paths.push(PathNode { parent, depth, children: Vec::new(), row: empty_row(name, around), inner: RangePath::default() });
             if parent == NONE {
                 roots.push(path);
             } else {
@@ -293,10 +306,8 @@ fn rows(trace: &Trace, scope: &Scope, instances: &[Instance]) -> (Vec<RangeRow>,
     while let Some(path) = stack.pop() {
         stack.extend(paths[path as usize].children.iter().rev());
         if paths[path as usize].row.calls > 0 {
-            let mut row = paths[path as usize].row.clone();
-            row.parents = names_around(&paths, path);
             row_of_path[path as usize] = rows.len() as u32;
-            rows.push(row);
+            rows.push(std::mem::replace(&mut paths[path as usize].row, empty_row("", RangePath::default())));
         }
     }
     let row_of = |(path, instance): (u32, &Instance)| {
@@ -306,23 +317,15 @@ fn rows(trace: &Trace, scope: &Scope, instances: &[Instance]) -> (Vec<RangeRow>,
     (rows, row_of_instance)
 }
 
-fn names_around(paths: &[PathNode], path: u32) -> Vec<String> {
-    let parent_of = |path: u32| Some(paths[path as usize].parent).filter(|&parent| parent != NONE);
-    let mut names: Vec<String> =
-        std::iter::successors(parent_of(path), |&path| parent_of(path)).map(|path| paths[path as usize].name.clone()).collect();
-    names.reverse();
-    names
-}
-
 /// All numbered steps are one range.
 fn canonical(name: &str) -> &str {
     if name.starts_with("ProfilerStep#") { "ProfilerStep*" } else { name }
 }
 
-fn empty_row(name: &str) -> RangeRow {
+fn empty_row(name: &str, parents: RangePath) -> RangeRow {
     RangeRow {
         name: name.to_owned(),
-        parents: Vec::new(),
+        parents,
         calls: 0,
         cpu_ns: Ns::ZERO,
         gpu_span_ns: None,

@@ -9,7 +9,7 @@ fn table(sample: Sample) -> Vec<RangeRow> {
 }
 
 fn names(rows: &[RangeRow]) -> Vec<String> {
-    rows.iter().map(|row| row.parents.iter().chain([&row.name]).cloned().collect::<Vec<_>>().join("/")).collect()
+    rows.iter().map(|row| row.parents.inside(&row.name).names().join("/")).collect()
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! Finds the ranks, devices and instances that a scope names.
 
-use longpole_trace::{AggregateKind, Interval, IntervalSet, Ns, ProcessId, RangeId, StrId, ThreadId, Trace};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use longpole_trace::{ActivityId, AggregateKind, Interval, IntervalSet, Ns, ProcessId, StrId, ThreadId, Trace};
 
 use super::{ScopeError, autograd_workers};
 use crate::index::TraceIndex;
-use crate::ranges::is_communication;
+use crate::steps::{Counted, NumberedStep, OnThread};
 
 /// A host interval on a thread.
 #[derive(Clone, Copy)]
@@ -89,30 +91,88 @@ pub(super) fn range(index: &TraceIndex<'_>, name: &str, ranks: Option<&[bool]>) 
     }
 }
 
-pub(super) fn step(index: &TraceIndex<'_>, step: u64, ranks: Option<&[bool]>) -> Result<Vec<IntervalSet>, ScopeError> {
+/// Where a step is.
+pub(super) struct OneStep {
+    pub(super) host: Vec<IntervalSet>,
+    /// Its activities, where not all of it is known by when it was launched.
+    pub(super) activities: Option<Vec<bool>>,
+}
+
+pub(super) fn step(index: &TraceIndex<'_>, step: u64, ranks: Option<&[bool]>) -> Result<OneStep, ScopeError> {
     let trace = index.trace();
-    let marker = |id: StrId| trace.strings.get(id).strip_prefix("ProfilerStep#").and_then(|number| number.parse::<u64>().ok());
-    let markers = range_instances(trace, ranks, |id| marker(id).is_some());
-    if !markers.is_empty() {
-        let wanted = range_instances(trace, ranks, |id| marker(id) == Some(step));
-        if !wanted.is_empty() {
-            return Ok(by_thread(index, &wanted));
-        }
-        let mut numbers: Vec<_> = trace.ranges.name.iter().filter_map(|&id| marker(id)).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        return Err(ScopeError::NoSuchStepMarker(step, numbers));
+    let numbers = index.step_numbers();
+    let in_ranks = || numbers.steps.iter().filter(|step| rank_is_in(ranks, step.rank));
+    let is_wanted = |of: &NumberedStep| u64::from(of.number) == step && rank_is_in(ranks, of.rank);
+    let found = in_ranks().map(|step| u64::from(step.number) + 1).max().unwrap_or(0);
+    if !in_ranks().any(is_wanted) {
+        return Err(match &numbers.counted {
+            Counted::Steps => ScopeError::NoSuchNumber(step, found),
+            Counted::ProfilerSteps => {
+                let mut numbers: Vec<u64> = in_ranks().map(|step| u64::from(step.number)).collect();
+                numbers.sort_unstable();
+                numbers.dedup();
+                ScopeError::NoSuchStepMarker(step, numbers)
+            }
+            Counted::Range(name) => ScopeError::NoSuchStep(step, found, format!("`{name}`")),
+            Counted::GraphLaunches => ScopeError::NoSuchStep(step, found, "graph launch".to_owned()),
+        });
     }
-    let can_be_step = steps_by_row(index, ranks);
-    let (instances, what) = match most_repeated(trace, &can_be_step) {
-        Some(name) => {
-            let instances = trace.ranges.name.iter().enumerate().filter(|&(row, id)| *id == name && can_be_step[row]);
-            (instances.map(|(row, _)| instance(trace, row)).collect(), format!("`{}`", trace.strings.get(name)))
+    let marked = in_ranks().filter(|of| is_wanted(of)).filter_map(|step| step.host);
+    let marked: Vec<Instance> = marked.map(|(thread, interval)| Instance { thread, interval }).collect();
+    let mut host = by_thread(index, &marked);
+    let mut activities = None;
+    if in_ranks().any(|of| is_wanted(of) && of.host.is_none()) {
+        let step_of = |row| numbers.step_of(ActivityId::from_index(row)).filter(|&at| is_wanted(&numbers.steps[at]));
+        activities = Some((0..trace.activities.len()).map(|row| step_of(row).is_some()).collect());
+        for (thread, interval) in launch_times(index, |row| step_of(row).filter(|&at| numbers.steps[at].host.is_none())) {
+            host[thread.index()] = host[thread.index()].union(&IntervalSet::from_unsorted(vec![interval]));
         }
-        None => (graph_launches(trace, ranks), "graph launch".to_owned()),
-    };
-    let (wanted, found) = nth_of_each_rank(trace, instances, step);
-    if wanted.is_empty() { Err(ScopeError::NoSuchStep(step, found, what)) } else { Ok(by_thread(index, &wanted)) }
+    }
+    Ok(OneStep { host, activities })
+}
+
+/// Of steps that are known by their work: for each and each thread, from its first launch to the end of its last one. It begins as early
+/// as the outermost event around the first launch in which nothing was launched before.
+fn launch_times(index: &TraceIndex<'_>, step_of: impl Fn(usize) -> Option<usize>) -> Vec<OnThread> {
+    let (trace, tree, links) = (index.trace(), index.tree(), index.links());
+    let mut launches: Vec<Vec<Ns>> = vec![Vec::new(); trace.threads.len()];
+    let mut times: HashMap<(usize, ThreadId), (Interval, ActivityId), FixedState> = HashMap::default();
+    for row in 0..trace.activities.len() {
+        let activity = ActivityId::from_index(row);
+        let Some((thread, start)) = index.launch(activity) else { continue };
+        launches[thread.index()].push(start);
+        let Some(step) = step_of(row) else { continue };
+        let end = match links.call(activity) {
+            Some(call) => trace.api_calls.end(call.index()),
+            None => links.owner_node(activity).map_or(start, |node| tree.end(node)),
+        };
+        // What starts at its begin is inside, however short it is.
+        let own = Interval { start, end: end.max(start + Ns(1)) };
+        let (known, first) = times.entry((step, thread)).or_insert((own, activity));
+        if start < known.start {
+            *first = activity;
+        }
+        *known = Interval { start: known.start.min(own.start), end: known.end.max(own.end) };
+    }
+    for of_thread in &mut launches {
+        of_thread.sort_unstable();
+    }
+    let mut times: Vec<_> = times.into_iter().collect();
+    times.sort_unstable_by_key(|&(key, _)| key);
+    let widened = times.into_iter().map(|((_, thread), (mut interval, first))| {
+        let of_thread = &launches[thread.index()];
+        let before = of_thread.partition_point(|&at| at < interval.start).checked_sub(1).map(|at| of_thread[at]);
+        let node = links.call(first).and_then(|call| tree.api_node(call)).or_else(|| links.owner_node(first));
+        for around in node.into_iter().flat_map(|node| tree.ancestors(node)) {
+            let start = tree.start(around);
+            if before.is_some_and(|before| start <= before) {
+                break;
+            }
+            interval.start = interval.start.min(start);
+        }
+        (thread, interval)
+    });
+    widened.collect()
 }
 
 /// First start to last end of the host events and device activities of some ranks, cut to the window of the trace.
@@ -158,58 +218,6 @@ fn range_instances(trace: &Trace, ranks: Option<&[bool]>, wanted: impl Fn(StrId)
 fn instance(trace: &Trace, range: usize) -> Instance {
     let ranges = &trace.ranges;
     Instance { thread: ranges.thread[range], interval: Interval::new(ranges.start[range], ranges.dur[range]) }
-}
-
-fn graph_launches(trace: &Trace, ranks: Option<&[bool]>) -> Vec<Instance> {
-    let calls = &trace.api_calls;
-    (0..calls.len())
-        .filter(|&row| trace.strings.get(calls.name[row]).contains("GraphLaunch"))
-        .filter(|&row| rank_is_in(ranks, trace.thread_rank(calls.thread[row])))
-        .map(|row| Instance { thread: calls.thread[row], interval: Interval::new(calls.start[row], calls.dur[row]) })
-        .collect()
-}
-
-/// Which ranges can be a step, by row: not collectives, and not what lies inside an operator.
-fn steps_by_row(index: &TraceIndex<'_>, ranks: Option<&[bool]>) -> Vec<bool> {
-    let (trace, tree) = (index.trace(), index.tree());
-    let ranges = &trace.ranges;
-    let is_in_operator = |row: usize| {
-        let node = tree.range_node(RangeId::from_index(row));
-        node.and_then(|node| tree.parent(node)).is_some_and(|around| tree.enclosing_op(around).is_some())
-    };
-    (0..ranges.len())
-        .map(|row| {
-            rank_is_in(ranks, trace.thread_rank(ranges.thread[row]))
-                && !is_communication(trace.strings.get(ranges.name[row]))
-                && !is_in_operator(row)
-        })
-        .collect()
-}
-
-/// The range name with most instances that can be a step, at least two; of equals the one with the longest total, and of those the
-/// one that the trace mentions first.
-fn most_repeated(trace: &Trace, can_be_step: &[bool]) -> Option<StrId> {
-    let ranges = &trace.ranges;
-    let mut totals = vec![(0_u64, Ns::ZERO); trace.strings.len()];
-    for row in (0..ranges.len()).filter(|&row| can_be_step[row]) {
-        let (count, total) = &mut totals[ranges.name[row].index()];
-        *count += 1;
-        *total += ranges.dur[row].max(Ns::ZERO);
-    }
-    let best = (0..totals.len()).rev().max_by_key(|&name| totals[name])?;
-    (totals[best].0 >= 2).then_some(StrId::from_index(best))
-}
-
-/// The `step`-th instance of each rank in order of start, and how many the rank with most has.
-fn nth_of_each_rank(trace: &Trace, mut instances: Vec<Instance>, step: u64) -> (Vec<Instance>, u64) {
-    instances.sort_by_key(|instance| (trace.thread_rank(instance.thread), instance.interval.start));
-    let mut found = 0;
-    let mut wanted = Vec::new();
-    for of_rank in instances.chunk_by(|a, b| trace.thread_rank(a.thread) == trace.thread_rank(b.thread)) {
-        found = found.max(of_rank.len() as u64);
-        wanted.extend(usize::try_from(step).ok().and_then(|step| of_rank.get(step)));
-    }
-    (wanted, found)
 }
 
 /// Distinct range names in order of first mention, all numbered steps as one.

@@ -341,6 +341,12 @@ impl<'a, 't> Facts<'a, 't> {
         format!("{}us..{}us", micros(interval.start - first), micros(interval.end - first) + 1)
     }
 
+    /// When something was, after the first event.
+    pub(crate) fn moment(&self, at: Ns) -> String {
+        let first = self.trace().window.bounds().map_or(Ns::ZERO, |(first, _)| first);
+        format!("at {}", crate::phrases::time(at - first))
+    }
+
     /// Calls per step, if there are steps; calls outside of them are not counted.
     pub(crate) fn per_step(&self, calls: &Calls) -> Option<f64> {
         let steps = self.steps.as_ref()?;

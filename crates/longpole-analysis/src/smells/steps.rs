@@ -9,7 +9,7 @@ use super::{Facts, Found, SmellKind, Stage};
 use crate::families::{Family, FamilyOfName};
 use crate::phrases::{count, counted, list, percent, time};
 use crate::profiler_overhead::is_full_queue;
-use crate::step_choice::{Steps, median_length};
+use crate::step_choice::{Instance, Steps, median_length};
 
 pub(super) const COLD_FIRST_STEP: SmellKind = SmellKind {
     code: "cold_first_step",
@@ -28,9 +28,9 @@ pub(super) const SLOW_STEPS: SmellKind = SmellKind {
     code: "slow_steps",
     stage: Stage::Listed,
     lead_in: "",
-    meaning: "Some steps, not the first, take far longer than the others; averages hide them, users feel them.",
+    meaning: "Some steps, not the first, take far longer on the host than the others; averages hide them, users feel them.",
     detection: "Of at least {STEPS_TO_JUDGE} instances of the repeated range that covers most host time, some other than the first take {SLOW_STEP_RATIO} the \
-                median. Named is the operator, call or overhead (a full launch queue, the profiler's own work) whose own time grew most against a step of median length.",
+                median by host time, from the begin of the range to its end; longpole steps judges by span, which is device time. Named is the operator, call or overhead (a full launch queue, the profiler's own work) whose own time grew most against a step of median length.",
     ceiling: "the slow steps less the median, summed, at most their time in which no device of the rank was busy",
     fix: "Look at the operator that took the time: a new shape that is planned or compiled, memory that is returned, a data loader, garbage \
           collection, another process. Record more steps to see whether it comes back.",
@@ -105,19 +105,17 @@ fn working_during(facts: &Facts<'_, '_>, rank: u32, during: Interval) -> Ns {
     IntervalSet::from_unsorted(vec![during]).intersection(&IntervalSet::from_unsorted(working)).total()
 }
 
-/// The steps that are slow: position, instance.
-fn slow(steps: &Steps) -> Vec<(usize, RangeId, Interval)> {
+/// The steps that are slow.
+fn slow(steps: &Steps) -> Vec<Instance> {
     let median = median_length(&steps.instances);
-    let all = steps.instances.iter().enumerate().skip(1);
-    all.filter(|(_, (_, interval))| is_times(interval.len(), SLOW_STEP_RATIO, median))
-        .map(|(at, &(range, interval))| (at, range, interval))
-        .collect()
+    let later = steps.instances.iter().skip(1);
+    later.filter(|(_, interval)| is_times(interval.len(), SLOW_STEP_RATIO, median)).copied().collect()
 }
 
 /// Whether a host event lies in a step that is listed as slow.
 pub(super) fn is_in_slow_step(facts: &Facts<'_, '_>, thread: ThreadId, at: Ns) -> bool {
     let Some(steps) = judged(facts).filter(|steps| steps.thread == thread) else { return false };
-    slow(steps).iter().any(|(_, _, interval)| interval.start <= at && at < interval.end)
+    slow(steps).iter().any(|(_, interval)| interval.start <= at && at < interval.end)
 }
 
 /// The own time of each operator, call and inner range in a step. What the profiler notes as overhead is taken out of the event it lies in and
@@ -179,31 +177,46 @@ fn slow_steps(facts: &Facts<'_, '_>) -> Option<Found> {
     let strings = &facts.trace().strings;
     let mut culprits: HashMap<StrId, (u64, Ns), FixedState> = HashMap::default();
     let mut each = Vec::new();
-    for &(at, range, interval) in &slow {
+    let (trace, numbers) = (facts.trace(), facts.tables.index.step_numbers());
+    let number = |range| numbers.of_range(trace, range);
+    // What has no number is known by when it was.
+    let said = |range, interval: Interval| number(range).map_or_else(|| facts.moment(interval.start), |number| format!("step {number}"));
+    for &(range, interval) in &slow {
         let own = own_times(facts, range);
         let growth = |(&name, &time): (&StrId, &Ns)| (time - usual.get(&name).copied().unwrap_or_default(), std::cmp::Reverse(name));
         let Some((grew, std::cmp::Reverse(name))) = own.iter().map(growth).max() else { continue };
         let known = culprits.entry(name).or_default();
         *known = (known.0 + 1, known.1 + grew);
-        let head = format!("{} #{at}", steps.name);
-        each.push(format!("{head}: {}, of which {} more in {}", time(interval.len()), time(grew), culprit_text(facts, name)));
+        each.push(format!(
+            "{}, {}: {}, of which {} more in {}",
+            steps.name,
+            said(range, interval),
+            time(interval.len()),
+            time(grew),
+            culprit_text(facts, name)
+        ));
     }
     let (culprit, grew) =
         culprits.iter().map(|(&name, &(_, grew))| (grew, std::cmp::Reverse(name))).max().map(|(grew, name)| (name.0, grew))?;
-    let excess: Ns = slow.iter().map(|(_, _, interval)| interval.len() - median).sum();
-    let numbers: Vec<String> = slow.iter().map(|(at, _, interval)| format!("#{at} ({})", time(interval.len()))).collect();
+    let excess: Ns = slow.iter().map(|(_, interval)| interval.len() - median).sum();
+    let all = slow.iter().map(|&(range, interval)| format!("{} ({})", time(interval.len()), said(range, interval)));
     let summary = format!(
-        "{} of #0 to #{} against a median of {}; {} took {} of the {} more",
-        list(&format!("{} ", facts.clip(&steps.name)), numbers.into_iter(), 4),
-        count(steps.instances.len() as u64 - 1),
+        "{} of host time, the median of all {} is {}; {} took {} of the {} more",
+        list(&format!("{} takes ", facts.clip(&steps.name)), all, 4),
+        count(steps.instances.len() as u64),
         time(median),
         culprit_text(facts, culprit),
         percent(grew, excess).unwrap_or_default(),
         time(excess)
     );
-    let idle = facts.cover(slow.iter().map(|&(_, _, interval)| (steps.thread, interval))).idle;
-    let window =
-        slow.iter().max_by_key(|(_, _, interval)| interval.len()).map(|&(_, _, interval)| facts.window(interval)).unwrap_or_default();
+    let idle = facts.cover(slow.iter().map(|&(_, interval)| (steps.thread, interval))).idle;
+    let slowest = slow.iter().max_by_key(|(_, interval)| interval.len()).copied();
+    let of_slowest = slowest.and_then(|(range, _)| number(range));
+    let scope = match (of_slowest, slowest) {
+        (Some(number), _) => format!("--step {number}"),
+        (None, Some((_, interval))) => format!("--time {}", facts.window(interval)),
+        (None, None) => String::new(),
+    };
     let next = match (is_overhead(facts, culprit), is_full_queue(strings.get(culprit))) {
         (true, true) => {
             "no harm while the GPU is busy: the host ran ahead as far as it can; record more steps and see whether the GPU idles in them"
@@ -211,7 +224,7 @@ fn slow_steps(facts: &Facts<'_, '_>) -> Option<Found> {
         }
         (true, false) => "record more steps and see whether the slow ones are others".to_owned(),
         (false, _) => {
-            format!("see what {} does there (longpole ops --time {window}), then record more steps", facts.clip(strings.get(culprit)))
+            format!("see what {} does there (longpole ops {scope}), then record more steps", facts.clip(strings.get(culprit)))
         }
     };
     Some(
@@ -220,6 +233,7 @@ fn slow_steps(facts: &Facts<'_, '_>) -> Option<Found> {
             .at_most(facts.host_ceiling(excess.min(idle)))
             .fact("slow_steps", slow.len() as u64)
             .fact("steps", steps.instances.len() as u64)
+            .fact("slowest_step", of_slowest.map(u64::from))
             .fact("median_ns", median)
             .fact("excess_ns", excess)
             .fact("operator", strings.get(culprit))

@@ -385,9 +385,14 @@ fn the_first_step_is_cold_only_if_it_is_unlike_the_others() {
 #[test]
 fn slow_steps_are_named_with_the_operator_that_took_the_time() {
     let smell = tells_apart("slow_steps", steps(&[900, 900, 2_000, 900, 1_900, 900]), steps(&[900, 900, 1_300, 900, 1_200, 900]));
-    assert!(smell.summary.contains("#2 (2.0 ms), #4 (1.9 ms)") && smell.summary.contains("aten::slow took 100 %"), "{}", smell.summary);
+    assert!(
+        smell.summary.contains("takes 2.0 ms (step 2), 1.9 ms (step 4) of host time") && smell.summary.contains("aten::slow took 100 %"),
+        "{}",
+        smell.summary
+    );
     assert_eq!(number(&smell, "excess_ns"), 2_100 * US);
-    assert!(smell.next.contains("--time 1800us..3801us"), "{}", smell.next);
+    assert!(smell.next.contains("longpole ops --step 2)"), "{}", smell.next);
+    assert_eq!(number(&smell, "slowest_step"), 2);
     // A slow first step is cold, not slow.
     assert!(find(&run(steps(&[3_000, 900, 900, 900])), "slow_steps").is_none());
 }

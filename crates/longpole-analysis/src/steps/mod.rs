@@ -10,6 +10,7 @@
 //! 5. `windows`: of each window's steps the second half, where only that is wanted.
 //! 6. `canon`, `table`, `assemble`: the canonical sequence of a group, every activity in its place, figures.
 //! 7. `roles`: what each place does in the model.
+//! 8. `numbers`: the number of each step, which every command shows and `--step` takes.
 //!
 //! Nothing here knows a model or a framework, but for the names of a few numbers in markers.
 
@@ -27,6 +28,7 @@ mod layers;
 mod looks;
 mod markers;
 mod names;
+mod numbers;
 mod repeats;
 mod roles;
 mod runs;
@@ -44,6 +46,7 @@ use crate::index::TraceIndex;
 use crate::scope::Scope;
 use fold::Folded;
 use group::{Raw, clusters};
+pub(crate) use numbers::{Counted, NumberedStep, OnThread, StepNumbers};
 use repeats::Block;
 pub use roles::{BorrowedRoles, RoleDonor, borrow_roles, role_donors};
 use sequence::{Sequence, sequences};
@@ -62,46 +65,74 @@ struct Program {
     blocks: Vec<Block>,
 }
 
-/// The steps of a scope, in groups of like steps.
+/// What was found on a device: its steps, their names by class, and what is to be known of them.
+struct Found {
+    program: Program,
+    raws: Vec<Raw>,
+    names: Vec<String>,
+    notes: Vec<StepNote>,
+}
+
+/// The steps of a scope before they are put in groups.
+struct Findings {
+    of_device: Vec<Found>,
+    are_marked: bool,
+    /// Activities without a recorded launch, where steps are marked.
+    without_launch: u64,
+}
+
+impl Findings {
+    fn of(index: &TraceIndex<'_>, scope: &Scope, options: &StepOptions<'_>) -> Self {
+        let trace = index.trace();
+        let mut is_attention = vec![None; trace.strings.len()];
+        let programs: Vec<Program> = sequences(index, scope)
+            .into_iter()
+            .map(|sequence| {
+                let mut attention = |symbol: u32| {
+                    let name = trace.strings.get(longpole_trace::StrId(symbol));
+                    *is_attention[symbol as usize]
+                        .get_or_insert_with(|| Family::of(longpole_trace::ActivityKind::Kernel, name) == Family::Attention)
+                };
+                sequence.symbols.iter().for_each(|&symbol| {
+                    attention(symbol);
+                });
+                let (folded, blocks) = fold::fold(&sequence.symbols, &|symbol| is_attention[symbol as usize] == Some(true));
+                Program { sequence, folded, blocks }
+            })
+            .collect();
+        let marked = markers::marked(index, scope, options, &programs);
+        let mut without_launch = 0;
+        let mut of_device = Vec::with_capacity(programs.len());
+        for (number, program) in programs.into_iter().enumerate() {
+            let (raws, names, notes) = match &marked {
+                Some(marked) => {
+                    without_launch += program.sequence.activities.iter().filter(|&&id| index.launch(id).is_none()).count() as u64;
+                    marked_raws(index, &program, &marked.steps[number])
+                }
+                None => found_raws(index, &program),
+            };
+            of_device.push(Found { program, raws, names, notes });
+        }
+        Self { of_device, are_marked: marked.is_some(), without_launch }
+    }
+}
+
+/// The steps of a scope, in groups of like steps. Their numbers are those of the whole trace.
 pub fn step_table(index: &TraceIndex<'_>, scope: &Scope, options: &StepOptions<'_>) -> StepTable {
     let trace = index.trace();
-    let mut is_attention = vec![None; trace.strings.len()];
-    let programs: Vec<Program> = sequences(index, scope)
-        .into_iter()
-        .map(|sequence| {
-            let mut attention = |symbol: u32| {
-                let name = trace.strings.get(longpole_trace::StrId(symbol));
-                *is_attention[symbol as usize]
-                    .get_or_insert_with(|| Family::of(longpole_trace::ActivityKind::Kernel, name) == Family::Attention)
-            };
-            sequence.symbols.iter().for_each(|&symbol| {
-                attention(symbol);
-            });
-            let (folded, blocks) = fold::fold(&sequence.symbols, &|symbol| is_attention[symbol as usize] == Some(true));
-            Program { sequence, folded, blocks }
-        })
-        .collect();
     let mut table = StepTable { last_half: options.last_half, ..StepTable::default() };
-    let marked = markers::marked(index, scope, options, &programs);
-    let mut without_launch = 0;
-    for (number, program) in programs.iter().enumerate() {
-        let (raws, names, notes) = match &marked {
-            Some(marked) => {
-                without_launch += program.sequence.activities.iter().filter(|&&id| index.launch(id).is_none()).count() as u64;
-                marked_raws(index, program, &marked.steps[number])
-            }
-            None => found_raws(index, program),
-        };
+    let found = Findings::of(index, scope, options);
+    for Found { program, raws, names, notes } in &found.of_device {
         for note in notes {
-            if !table.notes.contains(&note) {
-                table.notes.push(note);
+            if !table.notes.contains(note) {
+                table.notes.push(note.clone());
             }
         }
-        let clusters = clusters(trace, program, &raws);
-        let window_of = windows::windows_of(index, program, &raws, options.windows);
+        let clusters = clusters(trace, program, raws);
+        let window_of = windows::windows_of(index, program, raws, options.windows);
         let halving = Halving { last_half: options.last_half, window_of: &window_of };
-        let groups = assemble::groups(trace, program, &raws, &clusters, &names, halving);
-        let accepts = |name: &str| marked.is_some() || options.filter.is_none_or(|accepts| accepts(name));
+        let groups = assemble::groups(trace, program, raws, &clusters, names, halving);
+        let accepts = |name: &str| found.are_marked || options.filter.is_none_or(|accepts| accepts(name));
         table.groups.extend(groups.into_iter().filter(|group| accepts(&group.name)));
         let mut is_inside = vec![false; program.sequence.activities.len()];
         raws.iter().flat_map(|raw| &raw.positions).for_each(|&position| is_inside[position as usize] = true);
@@ -110,12 +141,21 @@ pub fn step_table(index: &TraceIndex<'_>, scope: &Scope, options: &StepOptions<'
             table.outside_ns += trace.activities.dur[activity.index()].max(Ns::ZERO);
         }
     }
-    if without_launch > 0 {
-        table.notes.push(StepNote::WithoutLaunch { activities: without_launch });
+    if found.without_launch > 0 {
+        table.notes.push(StepNote::WithoutLaunch { activities: found.without_launch });
     }
     if table.groups.is_empty() {
         table.notes.push(StepNote::NoSteps);
     }
+    let are_all = scope.is_all_recorded() && !options.ignore_ranges && options.filter.is_none();
+    let numbers = index.step_numbers_of(|| {
+        if are_all {
+            StepNumbers::of_found(index, found.of_device.iter().map(|found| (&found.program, found.raws.as_slice())))
+        } else {
+            StepNumbers::of(index)
+        }
+    });
+    numbers.apply(&mut table);
     roles::name_roles(index, &mut table);
     table
 }

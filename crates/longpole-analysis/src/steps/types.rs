@@ -124,6 +124,8 @@ pub enum StepNote {
     },
     /// Roles come from another group, by the order of kernels.
     RolesBorrowed(BorrowedRoles),
+    /// These are other steps than those that are counted over the whole trace, so that their numbers hold in this table alone.
+    NumberedApart,
     /// No steps could be told: no marker, no repeated graph launch, no significant block of repeated kernels.
     NoSteps,
 }
@@ -157,6 +159,9 @@ impl fmt::Display for StepNote {
                 write!(f, "`{marker}` holds several blocks of layers: each block is taken as a step")
             }
             Self::RolesBorrowed(borrowed) => borrowed.fmt(f),
+            Self::NumberedApart => f.write_str(
+                "numbers of steps hold in this table alone: `--step` counts the steps of the whole trace, which are others; take one of these with --time",
+            ),
             Self::NoSteps => {
                 f.write_str("no steps found: no marker around device work, no repeated graph launch, no significant repetition of kernels")
             }
@@ -220,7 +225,9 @@ pub struct StepGroup {
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Its position among all steps of its device, of any group, those left out included; from 0.
+    /// Its number, which is what `--step` takes: its position among all steps of its device in the whole trace, of any group, those left out
+    /// included, from 0; where every step lies in a `ProfilerStep#K` of its own, that `K`. With [`StepNote::NumberedApart`] the position
+    /// among those of this table.
     pub number: u32,
     /// The range that marked it.
     pub range: Option<RangeId>,

@@ -12,6 +12,7 @@ mod scale;
 mod slow_ranks;
 mod slow_reader;
 mod step_ceilings;
+mod step_numbers;
 mod steps;
 mod torch_parity;
 mod torch_table;

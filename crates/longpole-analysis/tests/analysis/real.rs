@@ -58,8 +58,9 @@ fn decode_steps_of_a_real_run() {
     let index = TraceIndex::new(&trace);
     let total = |spec: ScopeSpec| op_table(&index, &Scope::resolve(&index, &spec).unwrap(), GroupBy::Name).self_cuda_total_ns.unwrap();
     let range = |name: &str| total(ScopeSpec { range: Some(name.to_owned()), ..ScopeSpec::default() });
-    let steps: Ns = (0..4).map(|step| total(ScopeSpec { step: Some(step), ..ScopeSpec::default() })).sum();
-    assert_eq!(steps, range("decode_step"));
+    // The prefill is step 0, as `longpole steps` counts.
+    let step = |step: u64| total(ScopeSpec { step: Some(step), ..ScopeSpec::default() });
+    assert_eq!((step(0), (1..=4).map(step).sum()), (range("prefill"), range("decode_step")));
     assert_eq!(range("prefill") + range("decode_loop"), total(ScopeSpec::default()), "all work is launched in one of the two");
     assert_eq!(range("prefill"), Ns(8_091_093), "torch's prefill row, less the kernel it counts twice");
 }
@@ -81,7 +82,8 @@ fn a_step_of_a_rank_is_a_decode_step_and_no_collective() {
     let trace = slow_reader::read(&corpus().join("nccl_rank0.json.gz"));
     let index = TraceIndex::new(&trace);
     let total = |spec: ScopeSpec| op_table(&index, &Scope::resolve(&index, &spec).unwrap(), GroupBy::Name).self_cuda_total_ns.unwrap();
-    let steps: Ns = (0..3).map(|step| total(ScopeSpec { step: Some(step), ..ScopeSpec::default() })).sum();
+    let steps: Ns = (1..=3).map(|step| total(ScopeSpec { step: Some(step), ..ScopeSpec::default() })).sum();
     assert_eq!(steps, total(ScopeSpec { range: Some("decode_step".to_owned()), ..ScopeSpec::default() }));
-    assert!(Scope::resolve(&index, &ScopeSpec { step: Some(3), ..ScopeSpec::default() }).is_err());
+    let beyond = Scope::resolve(&index, &ScopeSpec { step: Some(4), ..ScopeSpec::default() }).unwrap_err();
+    assert_eq!(beyond.to_string(), "there is no step 4: 4 were found, counted from 0 (`longpole steps` shows them)");
 }

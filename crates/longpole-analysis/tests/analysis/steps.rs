@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use longpole_analysis::{
-    Culprit, FoundBy, Part, Scope, StepGroup, StepNote, StepOptions, StepTable, TraceIndex, Why, step_table, window_starts,
+    Culprit, FoundBy, Part, Scope, ScopeSpec, Step, StepGroup, StepNote, StepOptions, StepTable, TraceIndex, Why, step_table, window_starts,
 };
 use longpole_trace::{
-    Activity, ActivityKind, ApiCall, Detail, IntervalSet, Lane, LaneId, LaunchConfig, Ns, Range, RankInfo, ThreadId, Tid, Trace,
-    TraceBuilder,
+    Activity, ActivityId, ActivityKind, ApiCall, Detail, DeviceId, IntervalSet, Lane, LaneId, LaunchConfig, Ns, Range, RankInfo, ThreadId,
+    Tid, Trace, TraceBuilder,
 };
 use proptest::prelude::*;
 
@@ -26,11 +26,49 @@ fn shared(name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-fn find(trace: &Trace, ignore_ranges: bool) -> StepTable {
+pub(crate) fn find(trace: &Trace, ignore_ranges: bool) -> StepTable {
     let index = TraceIndex::new(trace);
     let table = step_table(&index, &Scope::whole(), &StepOptions { ignore_ranges, ..StepOptions::default() });
     check(trace, &table);
+    check_numbers(&index, &table, ignore_ranges);
     table
+}
+
+/// The first, the middle and the last step of each group, left out ones included.
+fn some_steps(table: &StepTable) -> impl Iterator<Item = (&StepGroup, &Step)> {
+    table.groups.iter().flat_map(|group| {
+        let all: Vec<&Step> = group.steps.iter().chain(group.left_out.iter().map(|left| &left.step)).collect();
+        let mut at = vec![0, all.len() / 2, all.len() - 1];
+        at.dedup();
+        at.into_iter().map(move |at| (group, all[at])).collect::<Vec<_>>()
+    })
+}
+
+/// The activities of a device in the scope of a step.
+pub(crate) fn of_step(index: &TraceIndex<'_>, device: DeviceId, number: u32) -> Vec<ActivityId> {
+    let trace = index.trace();
+    let scope = Scope::resolve(index, &ScopeSpec { step: Some(u64::from(number)), ..ScopeSpec::default() }).unwrap();
+    let on_device = |id: &ActivityId| trace.lanes[trace.activities.lane[id.index()].index()].device == device;
+    (0..trace.activities.len()).map(ActivityId::from_index).filter(on_device).filter(|&id| scope.includes_activity(index, id)).collect()
+}
+
+/// The number that a table gives a step is the one that gives its work as a scope.
+fn check_numbers(index: &TraceIndex<'_>, table: &StepTable, ignore_ranges: bool) {
+    if table.notes.contains(&StepNote::NumberedApart) {
+        assert!(ignore_ranges, "all steps of a trace are counted");
+        return;
+    }
+    for (group, step) in some_steps(table) {
+        let inside = of_step(index, group.device, step.number);
+        let mut own = step.activities.clone();
+        own.sort_unstable();
+        if ignore_ranges {
+            let held = own.iter().filter(|id| inside.binary_search(id).is_ok()).count();
+            assert!(held * 10 >= own.len() * 9, "{} step {}: {held} of {}", group.name, step.number, own.len());
+        } else {
+            assert_eq!(inside, own, "{} step {}", group.name, step.number);
+        }
+    }
 }
 
 /// What must hold of every table: sums are exact, every activity has its row, layers lie in their step.
@@ -47,9 +85,7 @@ fn check(trace: &Trace, table: &StepTable) {
         assert!(group.rows.iter().all(|row| row.min_ns <= row.ns_per_step && row.ns_per_step <= row.max_ns));
         assert!(group.steps.is_sorted_by_key(|step| step.number) && !group.steps.is_empty());
         for step in group.steps.iter().chain(group.left_out.iter().map(|left| &left.step)) {
-            let of = |id: &longpole_trace::ActivityId| {
-                longpole_trace::Interval::new(trace.activities.start[id.index()], trace.activities.dur[id.index()])
-            };
+            let of = |id: &ActivityId| longpole_trace::Interval::new(trace.activities.start[id.index()], trace.activities.dur[id.index()]);
             let union = IntervalSet::from_unsorted(step.activities.iter().map(of).collect());
             assert_eq!(step.busy_ns, union.total());
             assert!(step.busy_ns <= step.span_ns());
@@ -162,19 +198,19 @@ fn every_trace_adds_up() {
 }
 
 /// A program that launches kernels, some on side streams, all on one thread.
-struct Model {
-    builder: TraceBuilder,
-    thread: ThreadId,
-    lanes: Vec<LaneId>,
+pub(crate) struct Model {
+    pub(crate) builder: TraceBuilder,
+    pub(crate) thread: ThreadId,
+    pub(crate) lanes: Vec<LaneId>,
     /// Host time, and when each stream is free.
-    now: i64,
-    free: Vec<i64>,
+    pub(crate) now: i64,
+    pub(crate) free: Vec<i64>,
     correlation: u64,
     random: u64,
 }
 
 impl Model {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut builder = TraceBuilder::new();
         let rank = builder.add_rank(RankInfo::default());
         let process = builder.process(rank, 1);
@@ -193,7 +229,7 @@ impl Model {
         (z ^ (z >> 31)) % bound
     }
 
-    fn call(&mut self, name: &str) {
+    pub(crate) fn call(&mut self, name: &str) {
         self.correlation += 1;
         let name = self.builder.trace_mut().strings.intern(name);
         let (thread, start, correlation) = (self.thread, Ns(self.now), Some(self.correlation));
@@ -202,7 +238,7 @@ impl Model {
     }
 
     /// A kernel of the last call.
-    fn runs(&mut self, name: &str, stream: usize, blocks: u32, dur: i64) {
+    pub(crate) fn runs(&mut self, name: &str, stream: usize, blocks: u32, dur: i64) {
         let start = self.free[stream].max(self.now + 3);
         self.free[stream] = start + dur;
         let name = self.builder.trace_mut().strings.intern(name);
@@ -213,14 +249,14 @@ impl Model {
         self.builder.push_activity(Activity { kind, name, lane, start, dur, correlation, external_id: None, detail, graph_node: None });
     }
 
-    fn kernel(&mut self, name: &str, stream: usize, blocks: u32) {
+    pub(crate) fn kernel(&mut self, name: &str, stream: usize, blocks: u32) {
         let dur = 4 + self.below(9) as i64;
         self.call("cudaLaunchKernel");
         self.runs(name, stream, blocks, dur);
     }
 
     /// Kernels of one part of the model, some of them on a side stream, with noise in one of `noise` if not zero.
-    fn part(&mut self, part: &str, kernels: usize, blocks: u32, noise: u64) {
+    pub(crate) fn part(&mut self, part: &str, kernels: usize, blocks: u32, noise: u64) {
         for at in 0..kernels {
             let name = format!("{part}_{at}");
             match if noise > 0 { self.below(noise) } else { noise + 9 } {
@@ -231,12 +267,12 @@ impl Model {
         }
     }
 
-    fn range(&mut self, name: &str, start: i64) {
+    pub(crate) fn range(&mut self, name: &str, start: i64) {
         let name = self.builder.trace_mut().strings.intern(name);
         self.builder.push_range(Range { name, thread: self.thread, start: Ns(start), dur: Ns(self.now - start) });
     }
 
-    fn finish(self) -> Trace {
+    pub(crate) fn finish(self) -> Trace {
         self.builder.finish()
     }
 }

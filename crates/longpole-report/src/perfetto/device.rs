@@ -67,7 +67,7 @@ pub(super) fn write(
     let mut details = Details { of: vec![None; trace.details.len()], families: vec![None; trace.strings.len()] };
     for (device, lanes) in of_device.iter_mut().enumerate() {
         let Some(track) = tracks[device] else { continue };
-        write_steps(packets, steps, DeviceId::from_index(device), track)?;
+        write_steps(packets, trace, steps, DeviceId::from_index(device), track)?;
         queue(packets, index, lanes.iter().flat_map(|lane| &streams.0[lane.index()]), track)?;
         write_memory(packets, trace, &memory[device], track)?;
         lanes.sort_by_key(|lane| (trace.lanes[lane.index()].stream, trace.lanes[lane.index()].context));
@@ -180,7 +180,7 @@ fn idle(packets: &mut Packets<'_, '_>, index: &TraceIndex<'_>, scope: &Scope, de
     result
 }
 
-fn write_steps(packets: &mut Packets<'_, '_>, table: &StepTable, device: DeviceId, parent: Track) -> io::Result<()> {
+fn write_steps(packets: &mut Packets<'_, '_>, trace: &Trace, table: &StepTable, device: DeviceId, parent: Track) -> io::Result<()> {
     let groups = table.groups.iter().filter(|group| group.device == device);
     let mut steps: Vec<(&Step, Option<Why>, &str)> = Vec::new();
     for group in groups {
@@ -200,7 +200,8 @@ fn write_steps(packets: &mut Packets<'_, '_>, table: &StepTable, device: DeviceI
         lanes.slice(packets, slice, |notes| {
             notes.unsigned(Key::Number, u64::from(step.number));
             notes.signed(Key::BusyNs, step.busy_ns.get());
-            notes.unsigned(Key::Kernels, step.activities.len() as u64);
+            let is_kernel = |id: &&ActivityId| matches!(trace.activities.kind[id.index()], ActivityKind::Kernel | ActivityKind::Other);
+            notes.unsigned(Key::Kernels, step.activities.iter().filter(is_kernel).count() as u64);
             if let Some(why) = left_out {
                 notes.text(Key::LeftOut, super::why_left_out(why));
             }

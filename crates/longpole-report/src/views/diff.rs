@@ -1,6 +1,8 @@
 //! Two traces side by side: what else differs, what whole steps did, where the time went, and which suspects came or went.
 
-use longpole_analysis::{Comparison, Diff, DiffKind, DiffRow, GroupsMatchedBy, StepFigure, StepPair, SuspectShare, WORTH_SHOWING};
+use longpole_analysis::{
+    CeilingsOf, Comparison, Diff, DiffKind, DiffRow, GroupsMatchedBy, StepFigure, StepPair, SuspectShare, WORTH_SHOWING,
+};
 use longpole_trace::Ns;
 
 use super::text;
@@ -206,16 +208,21 @@ fn pair_facts(pair: &StepPair, main: Option<&DiffRow>) -> Vec<(&'static str, Str
 }
 
 fn suspects(diff: &Diff) -> Option<Table> {
+    let per_step = matches!(diff.ceilings, CeilingsOf::Step(..));
     let columns = vec![
         Column::new("code", "suspect", Kind::Text).at_least(20),
         Column::new("before_fraction", "before", Kind::Share),
         Column::new("after_fraction", "after", Kind::Share),
-        Column::new("before_ceiling_ns", "could win", Kind::Time).in_unit_of("ceilings").droppable(1),
+        Column::new("before_ceiling_ns", if per_step { "could win/step" } else { "could win" }, Kind::Time)
+            .in_unit_of("ceilings")
+            .droppable(1),
         Column::new("after_ceiling_ns", "after", Kind::Time).in_unit_of("ceilings").droppable(1),
         Column::new("change", "", Kind::Text).at_least(4),
     ];
     let share = |share: Option<SuspectShare>| share.and_then(|share| share.share_fraction).map_or(Value::Missing, Value::Share);
-    let ceiling = |share: Option<SuspectShare>| Value::time(share.and_then(|share| share.ceiling_ns));
+    let ceiling = |share: Option<SuspectShare>| {
+        Value::time(share.and_then(|share| if per_step { share.ceiling_per_step_ns } else { share.ceiling_ns }))
+    };
     let row = |change: &longpole_analysis::SuspectChange| {
         let word = match (change.before, change.after) {
             (Some(_), None) if !change.judged.1 => "not known",
@@ -228,7 +235,15 @@ fn suspects(diff: &Diff) -> Option<Table> {
         Row::new(vec![text(change.code), share(a), share(b), ceiling(a), ceiling(b), text(word)])
     };
     let rows: Vec<Row> = diff.suspects.iter().map(row).collect();
-    let notes = vec!["% of the wall that the evidence covers; `longpole explain CODE` says more".to_owned()];
+    let mut notes = vec!["% of the wall that the evidence covers; `longpole explain CODE` says more".to_owned()];
+    notes.extend(match diff.ceilings {
+        CeilingsOf::EqualTraces => None,
+        CeilingsOf::Step(from, to) => Some(format!("could win: of all there is, a step: {} before, {} after", count(from), count(to))),
+        CeilingsOf::WholeTraces => Some("could win: in each whole trace; no steps of the two could be paired".to_owned()),
+        CeilingsOf::OtherSteps => {
+            Some("could win: in each whole trace, which have other steps: do not compare the two, but the shares".to_owned())
+        }
+    });
     (!rows.is_empty()).then(|| Table {
         noun: "suspects",
         columns,

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::fmt::Write as _;
 
-use longpole_analysis::{CauseRow, DeviceIdle, FrameKind, FrameRow, HostSamples, IdleCause, IdleTable, Queue, RangeIdle, SampleRow};
+use longpole_analysis::{
+    CauseRow, DeviceIdle, FrameKind, FrameRow, HostSamples, IdleCause, IdleTable, Queue, RangeIdle, RangePath, SampleRow,
+};
 use longpole_trace::{Ns, Trace};
 
 use super::{device_label, since_first, text};
@@ -196,9 +198,8 @@ fn ranges(idle: &IdleTable, layout: &IdleLayout) -> Table {
         Column::new("empty_queue_ns", "queue empty", Kind::Time).in_unit_of("range").droppable(1),
         Column::new("causes", "largest causes, % of idle", Kind::Text).at_least(20).droppable(5),
     ];
-    let shown: HashSet<(&[String], &str)> = idle.by_range.iter().map(|row| (row.parents.as_slice(), row.name.as_str())).collect();
-    let depth =
-        |row: &RangeIdle| row.parents.iter().enumerate().filter(|(at, name)| shown.contains(&(&row.parents[..*at], name.as_str()))).count();
+    let shown: HashSet<RangePath> = idle.by_range.iter().map(|row| row.parents.inside(&row.name)).collect();
+    let depth = |row: &RangeIdle| row.parents.and_around().filter(|path| shown.contains(path)).count();
     let rows = idle
         .by_range
         .iter()

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use longpole_analysis::RangeRow;
+use longpole_analysis::{RangePath, RangeRow};
 
 use super::text;
 use crate::table::{Column, Kind, Row, Table, Value};
@@ -16,8 +16,8 @@ pub enum RangeLayout {
     Paths,
 }
 
-/// The range table. It has no total: ranges nest and overlap.
-pub fn ranges(rows: &[RangeRow], layout: RangeLayout) -> Table {
+/// The range table, its first `limit` rows. It has no total: ranges nest and overlap.
+pub fn ranges(rows: &[RangeRow], layout: RangeLayout, limit: Option<usize>) -> Table {
     const NO_WORK: &str = "GPU times: no device work was launched inside";
     const REPLAYED: &str = "replayed: device time of graph nodes that were captured inside; it belongs to the launches of the replays";
     // People see these only where a graph was seen being made.
@@ -38,8 +38,10 @@ pub fn ranges(rows: &[RangeRow], layout: RangeLayout) -> Table {
         of_replays(Column::new("replayed_ns", "replayed", Kind::Time).in_unit_of("gpu").droppable(8)),
         Column::new("replayed_kernels", "replayed kernels", Kind::Count).in_csv_only(),
     ];
-    let shown: HashSet<(&[String], &str)> = rows.iter().map(|row| (row.parents.as_slice(), row.name.as_str())).collect();
-    let body = rows
+    let shown: HashSet<RangePath> = rows.iter().map(|row| row.parents.inside(&row.name)).collect();
+    // Whole paths are written out for what is shown alone: of hundreds of thousands they take more room than all else.
+    let limit = limit.unwrap_or(rows.len()).min(rows.len());
+    let body = rows[..limit]
         .iter()
         .map(|row| {
             let cells = vec![
@@ -48,7 +50,7 @@ pub fn ranges(rows: &[RangeRow], layout: RangeLayout) -> Table {
                     RangeLayout::Paths => text(&path(row)),
                 },
                 text(&row.name),
-                text(&row.parents.join(" / ")),
+                text(&row.parents.names().join(" / ")),
                 Value::Count(row.parents.len() as u64),
                 Value::Count(row.calls),
                 Value::Time(row.cpu_ns),
@@ -68,7 +70,7 @@ pub fn ranges(rows: &[RangeRow], layout: RangeLayout) -> Table {
         columns,
         rows: body,
         totals: Vec::new(),
-        hidden: 0,
+        hidden: rows.len() - limit,
         filtered_out: 0,
         empty: None,
         notes: has_replays.then(|| REPLAYED.to_owned()).into_iter().collect(),
@@ -76,10 +78,10 @@ pub fn ranges(rows: &[RangeRow], layout: RangeLayout) -> Table {
 }
 
 /// How many of the ranges around `row` have a row of their own: one is indented below what is there.
-fn shown_parents(row: &RangeRow, shown: &HashSet<(&[String], &str)>) -> usize {
-    row.parents.iter().enumerate().filter(|(at, name)| shown.contains(&(&row.parents[..*at], name.as_str()))).count()
+fn shown_parents(row: &RangeRow, shown: &HashSet<RangePath>) -> usize {
+    row.parents.and_around().filter(|path| shown.contains(path)).count()
 }
 
 fn path(row: &RangeRow) -> String {
-    row.parents.iter().chain([&row.name]).map(String::as_str).collect::<Vec<_>>().join(" / ")
+    row.parents.names().into_iter().chain([row.name.as_str()]).collect::<Vec<_>>().join(" / ")
 }

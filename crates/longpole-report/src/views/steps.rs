@@ -86,18 +86,17 @@ fn change(now: Ns, base: Ns) -> String {
     if factor >= 3.0 { format!("{factor:.1} times") } else { format!("{:+.1} %", (factor - 1.0) * 100.0) }
 }
 
+/// `364 kernels and 39 copies or fills`, of as many kernels and as many activities.
+fn kernels_and_others(kernels: u64, activities: u64) -> String {
+    let others = activities.saturating_sub(kernels);
+    let kernels = plural(kernels, "kernel", "kernels");
+    if others == 0 { kernels } else { format!("{kernels} and {}", plural(others, "copy or fill", "copies or fills")) }
+}
+
 /// `28 layers x 58 kernels`, or the kinds apart with their order.
 fn layers_in_words(layers: Option<&LayerStructure>) -> String {
     let Some(layers) = layers else { return "no repeated layers".to_owned() };
-    let each = |kind: &LayerKind| {
-        let others = kind.places.saturating_sub(kind.kernels);
-        let others = if others > 0 {
-            format!(" ({others} of them {})", if others == 1 { "a copy or fill" } else { "copies or fills" })
-        } else {
-            String::new()
-        };
-        format!("{}{others}", plural(u64::from(kind.places), "kernel", "kernels"))
-    };
+    let each = |kind: &LayerKind| kernels_and_others(u64::from(kind.kernels), u64::from(kind.places));
     match layers.kinds.as_slice() {
         [one] => format!("{} x {}", plural(u64::from(one.count), "layer", "layers"), each(one)),
         kinds => {
@@ -237,7 +236,7 @@ fn facts(group: &StepGroup, last_half: bool) -> Vec<(&'static str, String)> {
         "median step",
         format!(
             "{}, busy {}, span {}{period}",
-            plural(group.kernels_per_step, "kernel", "kernels"),
+            kernels_and_others(group.kernels_per_step, group.activities_per_step),
             time(group.busy_ns),
             time(group.span_ns)
         ),
@@ -390,10 +389,13 @@ fn by_role(group: &StepGroup, ceilings: &GroupCeilings, peaks: bool, trace: &Tra
         let seen: Ns = shown.iter().map(|line| line.total).sum();
         notes.push(format!("rows not shown take {} % of busy", percent(of(group.total_busy_ns - seen, group.total_busy_ns))));
     }
+    if group.activities_per_step > group.kernels_per_step {
+        notes.push("rows and calls are of kernels, copies and fills".to_owned());
+    }
     if shown.iter().any(|line| line.rows.len() > 1) {
         notes.push("+N: several kernels, whose times are added; --by kernel tells them apart".to_owned());
     }
-    Table { noun: "kernels", columns, rows: body, totals: vec![total], hidden, filtered_out: 0, empty: None, notes }
+    Table { noun: "rows", columns, rows: body, totals: vec![total], hidden, filtered_out: 0, empty: None, notes }
 }
 
 /// The kernel of a line with most time, and how many others there are. Where the role is only the kernel's name, it is not said twice.
@@ -497,7 +499,7 @@ fn chapter(
     blocks.extend(strip(group).map(Block::Strip));
     let slow = slow_steps(group, trace);
     if !slow.is_empty() {
-        blocks.extend([Block::Title("Slow steps"), Block::Notes(slow)]);
+        blocks.extend([Block::Title("Slow steps, by span (first to last device work)"), Block::Notes(slow)]);
     }
     // What the facts say already is not said again.
     let is_said = |note: &&StepNote| matches!(note, StepNote::Drift { .. } | StepNote::WarmUpLeftOut { .. } | StepNote::CutOff { .. });

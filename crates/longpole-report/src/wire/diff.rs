@@ -59,16 +59,17 @@ struct RowOut<'a> {
 #[derive(Serialize)]
 struct Suspect {
     code: &'static str,
-    before: Option<Share>,
-    after: Option<Share>,
+    before: Option<OfTrace>,
+    after: Option<OfTrace>,
     judged_before: bool,
     judged_after: bool,
 }
 
 #[derive(Serialize)]
-struct Share {
+struct OfTrace {
     share_fraction: Option<f64>,
     ceiling_ns: Option<i64>,
+    ceiling_per_step_ns: Option<i64>,
 }
 
 #[derive(Serialize)]
@@ -80,6 +81,7 @@ struct Body<'a> {
     only_after: &'a [String],
     rows: Vec<RowOut<'a>>,
     suspects: Vec<Suspect>,
+    suspect_ceilings: &'static str,
 }
 
 fn pair(pair: &StepPair) -> Pair<'_> {
@@ -122,8 +124,8 @@ fn row(row: &DiffRow) -> RowOut<'_> {
     }
 }
 
-fn share(share: SuspectShare) -> Share {
-    Share { share_fraction: share.share_fraction, ceiling_ns: ns(share.ceiling_ns) }
+fn share(share: SuspectShare) -> OfTrace {
+    OfTrace { share_fraction: share.share_fraction, ceiling_ns: ns(share.ceiling_ns), ceiling_per_step_ns: ns(share.ceiling_per_step_ns) }
 }
 
 /// The document of `longpole diff`. `source`, `trust` and `scope` are those of the second trace; those of the first are under `before`.
@@ -152,6 +154,7 @@ pub fn diff<'a>(before: &Header<'a>, after: &Header<'a>, diff: &'a Diff, limit: 
                 judged_after: change.judged.1,
             })
             .collect(),
+        suspect_ceilings: diff.ceilings.code(),
     };
     document("longpole.diff/1", after, body)
 }

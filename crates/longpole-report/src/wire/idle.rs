@@ -4,6 +4,7 @@ use longpole_analysis::{CauseRow, DeviceIdle, FrameRow, HostSamples, IdleTable, 
 use longpole_trace::Trace;
 use serde::Serialize;
 
+use super::ranges::Names;
 use super::{DeviceOut, device, ns};
 use crate::header::Header;
 use crate::views::{frame_kind, since_first};
@@ -22,7 +23,7 @@ struct CauseOut {
 #[derive(Serialize)]
 struct RangeOut<'a> {
     name: &'a str,
-    parents: &'a [String],
+    parents: Names<'a>,
     calls: u64,
     span_ns: i64,
     idle_ns: i64,
@@ -119,7 +120,7 @@ fn cause(row: &CauseRow, trace: &Trace) -> CauseOut {
 fn range(row: &RangeIdle) -> RangeOut<'_> {
     RangeOut {
         name: &row.name,
-        parents: &row.parents,
+        parents: Names(&row.parents),
         calls: row.calls,
         span_ns: row.span_ns.get(),
         idle_ns: row.idle_ns.get(),

@@ -1,15 +1,24 @@
 //! `longpole.ranges/1`
 
-use longpole_analysis::RangeRow;
-use serde::Serialize;
+use longpole_analysis::{RangePath, RangeRow};
+use serde::{Serialize, Serializer};
 
 use super::ns;
 use crate::header::Header;
 
+/// The names of a path, outermost first.
+pub(super) struct Names<'a>(pub(super) &'a RangePath);
+
+impl Serialize for Names<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.names())
+    }
+}
+
 #[derive(Serialize)]
 pub(super) struct Range<'a> {
     name: &'a str,
-    parents: &'a [String],
+    parents: Names<'a>,
     depth: usize,
     calls: u64,
     cpu_ns: i64,
@@ -36,7 +45,7 @@ struct Body<'a> {
 pub(super) fn range(row: &RangeRow, has_replays: bool) -> Range<'_> {
     Range {
         name: &row.name,
-        parents: &row.parents,
+        parents: Names(&row.parents),
         depth: row.parents.len(),
         calls: row.calls,
         cpu_ns: row.cpu_ns.get(),

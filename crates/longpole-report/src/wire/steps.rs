@@ -165,6 +165,7 @@ fn note(note: &StepNote) -> Note {
         StepNote::Unmatched { .. } => "unmatched",
         StepNote::MarkerHoldsSeveralSteps { .. } => "marker_holds_several_steps",
         StepNote::RolesBorrowed(_) => "roles_borrowed",
+        StepNote::NumberedApart => "numbered_apart",
         StepNote::NoSteps => "no_steps",
     };
     Note { code, text: note.to_string() }

@@ -125,7 +125,7 @@ pub(crate) fn families() -> Vec<FamilyRow> {
 pub(crate) fn ranges() -> Vec<RangeRow> {
     let row = |name: &str, parents: &[&str], calls, cpu, gpu: Option<(i64, i64)>| RangeRow {
         name: name.to_owned(),
-        parents: parents.iter().map(|&p| p.to_owned()).collect(),
+        parents: parents.iter().copied().collect(),
         calls,
         cpu_ns: Ns(cpu),
         gpu_span_ns: gpu.map(|(span, _)| Ns(span)),

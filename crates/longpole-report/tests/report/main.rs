@@ -102,9 +102,13 @@ fn kernels_in_every_format() {
 #[test]
 fn families_ranges_and_memory_as_text() {
     assert_snapshot!("families_80", text(&views::families(&families()), &plain(80)));
-    assert_snapshot!("ranges_tree_100", text(&views::ranges(&ranges(), RangeLayout::Tree), &plain(100)));
-    assert_snapshot!("ranges_paths_80", text(&views::ranges(&ranges(), RangeLayout::Paths), &plain(80)));
-    assert_snapshot!("ranges_markdown", markdown(&views::ranges(&ranges(), RangeLayout::Tree)));
+    assert_snapshot!("ranges_tree_100", text(&views::ranges(&ranges(), RangeLayout::Tree, None), &plain(100)));
+    assert_snapshot!("ranges_paths_80", text(&views::ranges(&ranges(), RangeLayout::Paths, None), &plain(80)));
+    // What is not shown is not written out, and counted as if it had been.
+    let (mut all, few) = (views::ranges(&ranges(), RangeLayout::Paths, None), views::ranges(&ranges(), RangeLayout::Paths, Some(2)));
+    all.truncate(Some(2));
+    assert!(few.hidden > 0 && text(&all, &plain(80)) == text(&few, &plain(80)));
+    assert_snapshot!("ranges_markdown", markdown(&views::ranges(&ranges(), RangeLayout::Tree, None)));
     assert_snapshot!("memory_100", text(&views::memory(&memory(), Recorder::Torch), &plain(100)));
     assert_snapshot!("memory_csv", csv(&views::memory(&memory(), Recorder::Torch)));
 }
@@ -217,7 +221,7 @@ fn the_column_sorted_by_outlives_the_others() {
             assert!(heading(views::memory(&memory(), Recorder::Torch), key, width).contains(title), "{width} {key}");
         }
         for (key, title) in [("gpu_span_ns", "GPU span"), ("gpu_idle_ns", "GPU idle"), ("kernels", "kernels"), ("cpu_ns", "host")] {
-            assert!(heading(views::ranges(&ranges(), RangeLayout::Tree), key, width).contains(title), "{width} {key}");
+            assert!(heading(views::ranges(&ranges(), RangeLayout::Tree, None), key, width).contains(title), "{width} {key}");
         }
     }
 }
@@ -290,9 +294,9 @@ fn csv_cells_are_values_not_phrases() {
     assert!(lines.next().is_some_and(|head| head.ends_with(",op,other_ops")), "{out}");
     assert!(lines.next().is_some_and(|row| row.ends_with(",aten::mm,1")), "{out}");
     assert!(text(&views::kernels(&kernels(), Ns(20_503_000), false), &plain(160)).contains("aten::mm +1"));
-    let paths = csv(&views::ranges(&ranges(), RangeLayout::Paths));
+    let paths = csv(&views::ranges(&ranges(), RangeLayout::Paths, None));
     assert!(paths.lines().any(|row| row.starts_with("decode_step,decode_loop,1,")), "{paths}");
-    assert_eq!(paths, csv(&views::ranges(&ranges(), RangeLayout::Tree)), "the layout is for people");
+    assert_eq!(paths, csv(&views::ranges(&ranges(), RangeLayout::Tree, None)), "the layout is for people");
 }
 
 #[test]
@@ -326,7 +330,7 @@ fn one_of_anything_reads_right() {
 #[test]
 fn ranges_are_indented_below_what_is_shown() {
     let rows = &ranges()[2..];
-    let out = text(&views::ranges(rows, RangeLayout::Tree), &plain(100));
+    let out = text(&views::ranges(rows, RangeLayout::Tree, None), &plain(100));
     assert!(out.lines().any(|line| line.starts_with("decode_step")), "{out}");
     assert!(out.lines().any(|line| line.starts_with("  =evil")), "{out}");
 }

@@ -329,14 +329,14 @@ export interface Steps {
       culprit_ns: number;
     }[];
     notes: {
-      code: "warm_up_left_out" | "drift" | "without_launch" | "repeats_are_steps" | "cut_off" | "unmatched" | "marker_holds_several_steps" | "roles_borrowed" | "no_steps";
+      code: "warm_up_left_out" | "drift" | "without_launch" | "repeats_are_steps" | "cut_off" | "unmatched" | "marker_holds_several_steps" | "roles_borrowed" | "numbered_apart" | "no_steps";
       text: string;
     }[];
   }[];
   activities_outside: number;
   outside_ns: number;
   notes: {
-    code: "warm_up_left_out" | "drift" | "without_launch" | "repeats_are_steps" | "cut_off" | "unmatched" | "marker_holds_several_steps" | "roles_borrowed" | "no_steps";
+    code: "warm_up_left_out" | "drift" | "without_launch" | "repeats_are_steps" | "cut_off" | "unmatched" | "marker_holds_several_steps" | "roles_borrowed" | "numbered_apart" | "no_steps";
     text: string;
   }[];
 }
@@ -541,11 +541,12 @@ export interface Diff {
   }[];
   suspects: {
     code: string;
-    before: { share_fraction: number | null; ceiling_ns: number | null; } | null;
-    after: { share_fraction: number | null; ceiling_ns: number | null; } | null;
+    before: { share_fraction: number | null; ceiling_ns: number | null; ceiling_per_step_ns: number | null; } | null;
+    after: { share_fraction: number | null; ceiling_ns: number | null; ceiling_per_step_ns: number | null; } | null;
     judged_before: boolean;
     judged_after: boolean;
   }[];
+  suspect_ceilings: "equal_traces" | "step" | "whole_traces" | "other_steps";
 }
 
 /** longpole ncu --json */

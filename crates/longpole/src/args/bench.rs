@@ -28,8 +28,8 @@ pub(crate) enum BenchCommand {
     List(BenchListArgs),
     /// Measure benchmarks: time, spread, GB/s, TFLOP/s, share of the measured peak
     #[command(
-        after_help = "A KEY is a whole key (Qwen3-4B/ops/linear_down/decode/tile), the beginning of keys (Qwen3-4B/ops) or a regular expression
-('/gemv/', 'warp_row$'). Results are saved in bench/results/DATE-REVISION/ while it measures, with every sample and the clocks,
+        after_help = "A KEY is a whole key (Qwen3-4B/ops/linear_down/decode/tile), the beginning of keys (Qwen3-4B/ops) or a regular expression \
+('/gemv/', 'warp_row$'). Results are saved in bench/results/DATE-REVISION/ while it measures, with every sample and the clocks, \
 temperature and throttling beside it. Exits with 1 when a benchmark fails or its result is wrong.
 
 Examples:
@@ -41,10 +41,11 @@ Examples:
     Run(BenchRunArgs),
     /// Two builds compared: ratio with an interval, FASTER, SLOWER, SAME or AMBIGUOUS
     #[command(
-        after_help = "BEFORE and AFTER are results of `bench run`, or folders of them (the newest is taken). Without AFTER the suite is measured now.
-Benchmarks in doubt are measured again: in turns with the suite from before where --suite-before names it, which cures what differs
-between two processes of the same build. docs/bench-statistics.md says how verdicts are found and how often they are wrong.
-Two devices are not compared; other clocks are flagged. --gate exits with 1 when a benchmark is SLOWER, or when nothing could be compared.
+        after_help = "BEFORE and AFTER are results of `bench run`, or folders of them (the newest is taken). Without AFTER the suite is measured now. \
+Benchmarks in doubt are measured again: in turns with the suite from before where --suite-before names it, which cures what \
+differs between two processes of the same build. docs/bench-statistics.md says how verdicts are found and how often they are \
+wrong. Two devices are not compared; other clocks are flagged. --gate exits with 1 when a benchmark is SLOWER, or when nothing \
+could be compared.
 
 Examples:
   longpole bench compare before.json after.json
@@ -55,7 +56,7 @@ Examples:
     Compare(BenchCompareArgs),
     /// Measure what the device reaches: copy bandwidth and matrix rate, for --peaks
     #[command(
-        after_help = "The suite measures them (its `peaks` command). `bench run` holds results against the file it finds in bench/peaks.json, and
+        after_help = "The suite measures them (its `peaks` command). `bench run` holds results against the file it finds in bench/peaks.json, and \
 `longpole roofline --peaks` and `longpole steps --peaks` take it.
 
 Examples:
@@ -276,9 +277,9 @@ pub(crate) struct BenchCompareArgs {
 pub(crate) struct BenchPeaksArgs {
     #[command(flatten)]
     pub(crate) suite: SuiteFlags,
-    /// The file to write
-    #[arg(long, short, value_name = "FILE", default_value = "bench/peaks.json", help_heading = "Saving")]
-    pub(crate) output: PathBuf,
+    /// The file to write or to replace [default: bench/peaks.json, if it is not there]
+    #[arg(long, short, value_name = "FILE", help_heading = "Saving")]
+    pub(crate) output: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) out: BenchOutput,
 }

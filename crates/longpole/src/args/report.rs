@@ -16,7 +16,7 @@ pub(crate) struct ReportArgs {
     /// A trace or report from before, to compare with
     #[arg(value_name = "BEFORE", index = 2)]
     pub(crate) before: Option<OsString>,
-    /// The page to write, or - for standard output
+    /// The page to write or to replace, or - for standard output [default: INPUT's name with .report.html, if nothing is there]
     #[arg(long, short, value_name = "HTML", help_heading = "Output")]
     pub(crate) output: Option<OsString>,
     /// Say what ran, instead of what the trace suggests

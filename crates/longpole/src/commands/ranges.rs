@@ -29,6 +29,6 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
             rows.truncate(session.limit().unwrap_or(usize::MAX));
             session.print_json(&wire::ranges(&session.header(), &rows))
         }
-        _ => session.print_table(views::ranges(&rows, layout), sorting.map(|sorting| sorting.column)),
+        _ => session.print_table(views::ranges(&rows, layout, session.limit()), sorting.map(|sorting| sorting.column)),
     }
 }

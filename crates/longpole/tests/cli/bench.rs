@@ -139,6 +139,20 @@ fn peaks_are_measured_and_runs_are_held_against_them() {
     fs::create_dir_all(folder.join("bench")).expect("made");
     fs::copy(&peaks, folder.join("bench/peaks.json")).expect("copied");
     let suite = root().join(SUITE).canonicalize().expect("the suite is there");
+    // It is measured anew only where it is named.
+    let measure = |more: &[&str]| {
+        let args = [&["bench", "peaks", "-q", "--suite", suite.to_str().expect("UTF-8")], more].concat();
+        finish(command(&args).current_dir(folder).output().expect("the program starts"))
+    };
+    let usual = folder.join("bench/peaks.json");
+    fs::write(&usual, "{}").expect("written");
+    let refused = measure(&[]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("is there already: -o bench/peaks.json replaces it"), "{}", refused.stderr);
+    assert_eq!(fs::read_to_string(&usual).expect("read"), "{}");
+    assert_eq!(measure(&["-o", "bench/peaks.json"]).code, Some(0));
+    assert_eq!(read(usual.to_str().expect("UTF-8")), kept);
+    fs::remove_file(&usual).expect("removed");
+    assert_eq!((measure(&[]).code, read(usual.to_str().expect("UTF-8"))), (Some(0), kept));
     for (device, is_held) in [("Example GPU", true), ("Another GPU", false)] {
         let mut here = command(&["bench", "run", WARP, "-q", "--no-save", "--json", "--suite", suite.to_str().expect("UTF-8")]);
         let run = finish(here.current_dir(folder).env("EXAMPLE_DEVICE", device).output().expect("the program starts"));

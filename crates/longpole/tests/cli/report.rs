@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use base64::Engine as _;
 use flate2::read::ZlibDecoder;
@@ -353,9 +354,24 @@ fn what_cannot_be_is_refused_before_anything_is_read() {
         assert!(run.code == Some(2) && run.stderr.contains(said), "{args:?}: {:?} {}", run.code, run.stderr);
     }
     assert_eq!(fs::read(copy).expect("read"), before);
-    // Without -o the page is in the current folder, named after the input; a second run replaces it.
-    for _ in 0..2 {
-        let made = crate::harness::command(&["report", "t.json.gz"]).current_dir(folder.path()).output().expect("it runs");
-        assert!(made.status.success() && folder.path().join("t.report.html").is_file());
+    // Without -o the page is in the current folder, named after the input. A page that is there is kept: nobody named it.
+    let here = |args: &[&str], input: &[u8]| {
+        let mut command = crate::harness::command(args);
+        let mut child = command.current_dir(folder.path()).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+        // A command that refuses does not read.
+        let _ = child.stdin.take().expect("piped").write_all(input);
+        let done = child.wait_with_output().expect("it ends");
+        (done.status.code(), String::from_utf8(done.stderr).expect("text"))
+    };
+    for (input, page) in [("t.json.gz", "t.report.html"), ("-", "report.html")] {
+        let place = folder.path().join(page);
+        assert_eq!(here(&["report", input], &before).0, Some(0), "{input}");
+        assert!(place.is_file());
+        fs::write(&place, "older").expect("written");
+        let (code, said) = here(&["report", input], &before);
+        assert_eq!((code, fs::read_to_string(&place).expect("read")), (Some(2), "older".to_owned()), "{said}");
+        assert!(said.contains(&format!("`{page}` is there already: -o {page} replaces it")), "{said}");
+        assert_eq!(here(&["report", input, "-o", page], &before).0, Some(0), "{input}");
+        assert!(fs::read_to_string(&place).expect("read").starts_with("<!doctype html>"));
     }
 }

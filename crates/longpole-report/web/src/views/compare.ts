@@ -163,6 +163,8 @@ function suspects(context: Context, document: Diff): Child {
     const cut = context.report.cuts.some(({ list }) => list === "diff.suspects");
     return none(cut ? "The suspects were left out to keep the page small: longpole diff has them." : "Nothing is suspicious in either trace.");
   }
+  const perStep = document.suspect_ceilings === "step";
+  const win = (share: Suspect["before"]): number | null | undefined => (perStep ? share?.ceiling_per_step_ns : share?.ceiling_ns);
   const columns: Column<Suspect>[] = [
     { key: "code", label: "suspect", kind: "text", value: (row) => words(row.code) },
     {
@@ -181,8 +183,8 @@ function suspects(context: Context, document: Diff): Child {
       bar: true,
       title: "of the wall that the evidence covers",
     },
-    { key: "win_before", label: "could win before", kind: "time", scale: "win", value: (row) => row.before?.ceiling_ns },
-    { key: "win_after", label: "after", kind: "time", scale: "win", value: (row) => row.after?.ceiling_ns },
+    { key: "win_before", label: `could win${perStep ? " a step" : ""} before`, kind: "time", scale: "win", value: (row) => win(row.before) },
+    { key: "win_after", label: "after", kind: "time", scale: "win", value: (row) => win(row.after) },
     {
       key: "fate",
       label: "",
@@ -191,13 +193,16 @@ function suspects(context: Context, document: Diff): Child {
       show: (row) => (fate(row) === "both" ? "" : fate(row) === "new" || fate(row) === "gone" ? verdict(null, fate(row)) : fate(row)),
     },
   ];
-  return table({
+  const shown = table({
     caption: "suspects of either trace",
     noun: ["suspect", "suspects"],
     rows: document.suspects,
     columns,
     cut: context.cut("diff.suspects"),
   });
+  if (document.suspect_ceilings !== "other_steps") return shown;
+  const aside = "What could be won is of each whole trace, and these have other steps: compare the shares, not the times.";
+  return [shown, h("p", { class: "aside" }, aside)];
 }
 
 export function compare(context: Context): HTMLElement | null {

@@ -117,7 +117,7 @@ function perStep(context: Context, group: Group): Child {
     h(
       "p",
       { class: "aside" },
-      "span of each step, the dark part busy; slow ones are marked ",
+      "span of each step, the dark part busy; those of a long span are marked ",
       h("span", { class: "slow-mark" }, "\u25b2"),
       group.steps.length > drawn.length ? `; the first ${count(drawn.length)} of ${count(group.steps.length)}` : "",
     ),
@@ -140,7 +140,7 @@ function perStep(context: Context, group: Group): Child {
       }),
     ),
     group.slow_steps.length === 0
-      ? h("p", { class: "aside" }, "No step took clearly longer than the median.")
+      ? h("p", { class: "aside" }, "No step has a span clearly longer than the median.")
       : h(
           "ul",
           { class: "slow-steps" },
@@ -151,7 +151,7 @@ function perStep(context: Context, group: Group): Child {
                 "li",
                 {},
                 h("span", { class: "slow-mark", "aria-hidden": "true" }, "\u25b2 "),
-                `step ${step.number} took ${time(step.excess_ns)} more than the median, ${time(step.culprit_ns)} of it `,
+                `step ${step.number}: span ${time(step.excess_ns)} over the median, ${time(step.culprit_ns)} of it `,
                 step.culprit === "idle_inside" ? "idle inside it" : ["in ", h("code", {}, step.culprit_role ?? "")],
                 step.culprit_kernel === null
                   ? null
@@ -164,10 +164,15 @@ function perStep(context: Context, group: Group): Child {
   ];
 }
 
+/** What a step or a layer has besides kernels. */
+function besides(copiesAndFills: number): string | null {
+  return copiesAndFills > 0 ? `and ${plural(copiesAndFills, "copy or fill", "copies or fills")}` : null;
+}
+
 function groupFigures(group: Group): Figure[] {
   const list: Figure[] = [
     { label: "steps", value: count(group.count), aside: group.left_out.length > 0 ? `${count(group.left_out.length)} left out` : null },
-    { label: "kernels a step", value: count(group.kernels_per_step) },
+    { label: "kernels a step", value: count(group.kernels_per_step), aside: besides(group.activities_per_step - group.kernels_per_step) },
     { label: "busy", value: time(group.busy_ns), aside: group.span_ns > 0 ? `${percents(group.busy_ns / group.span_ns)} of span` : null },
     { label: "span", value: time(group.span_ns) },
     { label: "period", value: time(group.period_ns), aside: group.period_ns === null ? "no two steps follow each other" : null },
@@ -183,7 +188,12 @@ function groupFigures(group: Group): Figure[] {
       label: "layers",
       value: count(group.layers),
       aside: group.layer_kinds
-        .map((kind) => `${kind.count} x ${plural(kind.kernels, "kernel", "kernels")}`)
+        .map((kind) => {
+          // What the document calls kernels here is every place of a layer.
+          const others = besides(kind.copies_and_fills);
+          const kernels = plural(kind.kernels - kind.copies_and_fills, "kernel", "kernels");
+          return `${kind.count} x ${kernels}${others === null ? "" : ` ${others}`}`;
+        })
         .slice(0, 4)
         .join(", "),
     });

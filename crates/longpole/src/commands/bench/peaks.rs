@@ -18,6 +18,7 @@ use crate::bench::child::{Next, Running, Said, how};
 use crate::bench::suite::{Suite, last_words};
 use crate::bench::{interrupt, store};
 use crate::exit::Failure;
+use crate::target::refuse_taken;
 
 /// A rate beyond this is none of any device.
 const MOST: f64 = 1e19;
@@ -28,7 +29,11 @@ const MOST_PEAKS: usize = 1000;
 pub(super) fn run(args: &BenchPeaksArgs) -> Result<(), Failure> {
     let suite = suite(&args.suite)?;
     let bar = Bar::new(0, args.out.quiet);
-    let path = &args.output;
+    // What was measured before is kept, unless it is named.
+    let path = args.output.as_deref().unwrap_or(Path::new(PEAKS));
+    if args.output.is_none() {
+        refuse_taken(path)?;
+    }
     let unwritable = |error: std::io::Error| Failure::Usage(format!("`{}` cannot be written: {error}", path.display()));
     store::probe(path).map_err(unwritable)?;
     let Found { device, peaks, faults } = measure(&suite, &bar)?;
@@ -42,7 +47,7 @@ pub(super) fn run(args: &BenchPeaksArgs) -> Result<(), Failure> {
         cache_bytes: device.as_ref().and_then(|device| device.l2_bytes),
         rows: peaks.iter().map(row).collect(),
         path: kept.is_ok().then(|| path.display().to_string()),
-        is_usual: path.as_path() == Path::new(PEAKS),
+        is_usual: path == Path::new(PEAKS),
     };
     shown.device.iter_mut().chain(&mut shown.driver).chain(&mut shown.path).for_each(redact_string);
     print(&args.out, || views::bench_peaks(&shown), || views::bench_peaks_table(&shown), &wire::bench_peaks(&shown))?;

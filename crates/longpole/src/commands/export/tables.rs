@@ -71,7 +71,7 @@ fn answer(session: &Session<'_>, name: &str) -> Table {
             views::kernels(&rows, rows.iter().map(|row| row.cuda_ns).sum(), true)
         }
         "families" => views::families(&family_table(index, scope)),
-        "ranges" => views::ranges(&range_table(index, scope), RangeLayout::Tree),
+        "ranges" => views::ranges(&range_table(index, scope), RangeLayout::Tree, None),
         "memory" => views::memory(&memory_table(index, scope), trace.recorder),
         _ => views::idle_csv(&idle_table(index, scope), trace),
     }

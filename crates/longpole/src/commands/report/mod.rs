@@ -33,6 +33,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     if common.input == "-" && before.is_some_and(|before| before == "-") {
         return Err(Failure::Usage("standard input holds one trace: only one of INPUT and BEFORE can be `-`".to_owned()));
     }
+    let named = args.output.is_some();
     let output = args.output.clone().unwrap_or_else(|| named_after(&common.input));
     if output == "-" && io::stdout().is_terminal() {
         return Err(Failure::Usage("a page is not for a terminal: name a file with -o, or pipe it".to_owned()));
@@ -40,7 +41,8 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let read_too = [before, args.roles_from.as_deref(), args.peaks.as_deref()];
     let inputs: Vec<&OsStr> = std::iter::once(common.input.as_os_str()).chain(read_too.into_iter().flatten()).collect();
     // Before minutes of reading.
-    let out = Out { target: Target::find(&output, &inputs)?, name: output, args };
+    let target = if named { Target::find(&output, &inputs)? } else { Target::find_new(&output)? };
+    let out = Out { target, name: output, args };
     match (is_report(&common.input), before.map(is_report)) {
         (true, None | Some(true)) => return ncu::run(&out),
         (false, None | Some(false)) => {}
