@@ -199,6 +199,27 @@ fn two_traces_are_compared() {
     assert_eq!(page.report["documents"]["triage"], printed(&["triage", &after, "--json"]));
     assert_eq!(page.report["before"]["triage"], printed(&["triage", &before, "--json"]));
 }
+#[test]
+fn ranks_are_in_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    crate::export::ranks_out_of_order(folder.path());
+    let target = tempfile::tempdir().expect("a folder");
+    let path = target.path().join("page.html");
+    let run = run(&["report", folder.path().to_str().expect("UTF-8"), "-o", path.to_str().expect("UTF-8")]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let page = page(&fs::read_to_string(&path).expect("written"));
+    let ranks = |groups: Vec<String>| {
+        let mut ranks: Vec<String> = groups.iter().filter_map(|group| Some(group.split_once(" · ")?.0.to_owned())).collect();
+        ranks.dedup();
+        ranks
+    };
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let groups = page.lanes().iter().map(|lane| text(&lane["group"])).collect();
+    assert_eq!(ranks(groups), ["rank 0", "rank 2", "rank 10", "rank 0", "rank 2", "rank 10"]);
+    let curves = page.report["curves"].as_array().expect("a list").iter().map(|curve| text(&curve["title"])).collect();
+    assert_eq!(ranks(curves), ["rank 0", "rank 2", "rank 10"]);
+}
+
 
 #[test]
 fn reports_of_nsight_compute_and_sums_get_pages() {
