@@ -63,7 +63,7 @@ pub use memory::{MemoryRow, MemoryTable, memory_table};
 pub use ops::{GroupBy, OpRow, OpRowKind, OpTable, op_table};
 pub use overview::{
     Block, Curve, CurveKind, EventName, EventOrigin, IcicleKind, IcicleNode, LaneKind, LanePlace, Level, Moment, MomentSubject, Overview,
-    OverviewEvent, OverviewLane, OverviewOptions, OverviewSources, overview,
+    OverviewEvent, OverviewLane, OverviewOptions, OverviewSources, overview, overview_lanes,
 };
 pub use profiler_overhead::{ProfilerOverhead, profiler_overhead};
 pub use questions::Question;

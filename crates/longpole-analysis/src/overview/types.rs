@@ -20,7 +20,7 @@ pub struct OverviewOptions {
     pub icicle_nodes: usize,
     /// Slices that a curve is cut in.
     pub curve_slices: usize,
-    /// Most moments of kernels, and of ranges.
+    /// Most moments of groups of steps, of kernels, of operators, and of ranges.
     pub moments: usize,
 }
 
@@ -45,10 +45,14 @@ pub struct Overview {
     pub events_total: u64,
     /// Ranges, operators, and what they launched, in preorder; empty when there is neither host nor device work.
     pub icicle: Vec<IcicleNode>,
+    /// Nodes that the tree has without a limit, those aside that stand for what was too small.
+    pub icicle_total: usize,
     /// Quantities over time.
     pub curves: Vec<Curve>,
     /// Where to look.
     pub moments: Vec<Moment>,
+    /// Moments that there are without a limit.
+    pub moments_total: usize,
 }
 
 impl Overview {

@@ -361,6 +361,56 @@ fn what_cannot_be_is_refused_before_anything_is_read() {
     let before = fs::read(copy).expect("read");
     for (args, said) in [
         (&["report", copy, "-o", copy][..], "is the input"),
+/// Kernels and operators with long names that no compressor makes small: what all of it makes a page of is some four times too large.
+fn wide() -> String {
+    let mut state = 1_u64;
+    let mut name = || {
+        let mut text = String::new();
+        while text.len() < 3_900 {
+            // xorshift64 (Marsaglia 2003).
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let _ = write!(text, "{state:x}");
+        }
+        text
+    };
+    let mut events = String::new();
+    for number in 0..5_000 {
+        let at = number * 10;
+        let (op, kernel) = (name(), name());
+        let _ = writeln!(events, r#"{{"ph":"X","cat":"cpu_op","name":"{op}","pid":1,"tid":1,"ts":{at},"dur":5}},"#);
+        let call = format!(r#""cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{},"dur":2"#, at + 1);
+        let _ = writeln!(events, r#"{{"ph":"X",{call},"args":{{"correlation":{number}}}}},"#);
+        let device = format!(r#""pid":0,"tid":7,"ts":{},"dur":5"#, at + 4);
+        let _ = writeln!(
+            events,
+            r#"{{"ph":"X","cat":"kernel","name":"{kernel}",{device},"args":{{"device":0,"stream":7,"correlation":{number}}}}},"#
+        );
+    }
+    format!(r#"{{"traceEvents":[{}]}}"#, events.trim_end().trim_end_matches(','))
+}
+
+#[test]
+fn a_page_that_is_too_large_is_cut_to_about_the_limit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("wide.json");
+    fs::write(&path, wide()).expect("written");
+    // Names of this kind look like credentials.
+    let (page, run) = made(&[path.to_str().expect("UTF-8"), "--no-redact"]);
+    assert!((10_000_000..15_000_000).contains(&page.bytes), "{}: {}", page.bytes, run.stderr);
+    let cuts = page.report["cuts"].as_array().expect("a list");
+    for list in ["triage.kernels", "triage.ops", "timeline.names", "icicle.nodes", "moments", "characters of the longest text"] {
+        let cut = cuts.iter().find(|cut| cut["list"] == list).unwrap_or_else(|| panic!("{list}: {}", run.stderr));
+        assert!(cut["kept"].as_u64() < cut["of"].as_u64() && run.stderr.contains(list), "{cut}");
+    }
+    let held = |list: &str| cuts.iter().find(|cut| cut["list"] == list).map(|cut| cut["kept"].clone());
+    assert_eq!(held("moments"), Some(Value::from(page.report["moments"].as_array().map_or(0, Vec::len))));
+    let nodes = page.report["icicle"]["kind"].as_array().expect("a list").iter().filter(|kind| *kind != "rest").count();
+    assert_eq!(held("icicle.nodes"), Some(Value::from(nodes)));
+    check_timeline("wide", &page);
+}
+
         (&["report", &trace("bad"), copy, "-o", copy], "is the input"),
         (&["report", &trace("bad"), "--roles-from", copy, "-o", copy], "is the input"),
         (&["report", &trace("bad"), "--peaks", copy, "-o", copy], "is the input"),
