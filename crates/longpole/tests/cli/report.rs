@@ -83,19 +83,22 @@ impl Page {
     }
 
     fn lanes(&self) -> &[Value] {
-        self.report["timeline"]["lanes"].as_array().map_or(&[], Vec::as_slice)
+        lanes(&self.report["timeline"])
     }
 }
 
-/// The timeline points into itself, and its sums are those of the documents.
-fn check_timeline(name: &str, page: &Page) {
-    let timeline = &page.report["timeline"];
+fn lanes(timeline: &Value) -> &[Value] {
+    timeline["lanes"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A timeline points into itself. The events that it keeps, and the time of device work and of gaps on its lanes that are whole.
+fn check_lanes(name: &str, page: &Page, timeline: &Value) -> (u64, u64, u64) {
     let length = |key: &str| timeline[key].as_array().map_or(0, Vec::len) as u64;
     let (names, details, kept) = (length("names"), length("details"), timeline["events_kept"].as_u64().unwrap_or(0));
     assert_eq!(length("name_family"), names, "{name}");
     let (start, end) = (timeline["start_ns"].as_u64(), timeline["end_ns"].as_u64());
     let (mut first, mut total, mut device, mut gaps) = (0, 0, 0, 0);
-    for lane in page.lanes() {
+    for lane in lanes(timeline) {
         let events = &lane["events"];
         let n = events["n"].as_u64().expect("a number");
         assert_eq!(lane["first"].as_u64(), Some(first), "{name}: numbers run on");
@@ -120,6 +123,14 @@ fn check_timeline(name: &str, page: &Page) {
         }
     }
     assert_eq!((first, total), (kept, timeline["events_total"].as_u64().unwrap_or(0)), "{name}");
+    (kept, device, gaps)
+}
+
+/// The timeline points into itself, and its sums are those of the documents.
+fn check_timeline(name: &str, page: &Page) {
+    let timeline = &page.report["timeline"];
+    let (kept, device, gaps) = check_lanes(name, page, timeline);
+    let total = timeline["events_total"].as_u64().unwrap_or(0);
     let documents = &page.report["documents"];
     let cuts: Vec<&str> = page.report["cuts"].as_array().expect("a list").iter().filter_map(|cut| cut["list"].as_str()).collect();
     if kept == total && !cuts.contains(&"triage.kernels") && !cuts.contains(&"timeline.streams") {
@@ -189,17 +200,6 @@ fn a_scope_and_standard_input_are_shown_like_a_file() {
 }
 
 #[test]
-fn two_traces_are_compared() {
-    let (before, after) = (trace("qwen3_eager"), trace("qwen3_graph"));
-    let (page, _) = made(&[&after, &before]);
-    check_timeline("compared", &page);
-    assert_eq!((page.report["kind"].as_str(), page.bytes < 3_000_000), (Some("trace_compare"), true));
-    let printed = |args: &[&str]| serde_json::from_str::<Value>(&print(args)).expect("JSON");
-    assert_eq!(page.report["documents"]["diff"], printed(&["diff", &before, &after, "--json"]));
-    assert_eq!(page.report["documents"]["triage"], printed(&["triage", &after, "--json"]));
-    assert_eq!(page.report["before"]["triage"], printed(&["triage", &before, "--json"]));
-}
-#[test]
 fn ranks_are_in_order() {
     let folder = tempfile::tempdir().expect("a folder");
     crate::export::ranks_out_of_order(folder.path());
@@ -220,6 +220,33 @@ fn ranks_are_in_order() {
     assert_eq!(ranks(curves), ["rank 0", "rank 2", "rank 10"]);
 }
 
+#[test]
+fn two_traces_are_compared() {
+    let (before, after) = (trace("qwen3_eager"), trace("qwen3_graph"));
+    let (page, _) = made(&[&after, &before]);
+    check_timeline("compared", &page);
+    assert_eq!((page.report["kind"].as_str(), page.bytes < 3_000_000), (Some("trace_compare"), true));
+    let printed = |args: &[&str]| serde_json::from_str::<Value>(&print(args)).expect("JSON");
+    assert_eq!(page.report["documents"]["diff"], printed(&["diff", &before, &after, "--json"]));
+    assert_eq!(page.report["documents"]["triage"], printed(&["triage", &after, "--json"]));
+    assert_eq!(page.report["before"]["triage"], printed(&["triage", &before, "--json"]));
+    // Both can be seen: the lanes before are those of a page of that trace alone.
+    let of_before = &page.report["before_timeline"];
+    let (kept, device, gaps) = check_lanes("before", &page, of_before);
+    assert_eq!(Some(kept), of_before["events_total"].as_u64());
+    let kernels = page.report["before"]["triage"]["kernels"].as_array().expect("a list");
+    assert_eq!(device, kernels.iter().filter_map(|row| row["cuda_ns"].as_u64()).sum::<u64>());
+    assert_eq!(gaps, printed(&["idle", &before, "--json"])["idle_ns"].as_u64().unwrap_or(0));
+    let (alone, _) = made(&[&before]);
+    let shape = |timeline: &Value| -> Vec<(Value, Value, Value)> {
+        lanes(timeline).iter().map(|lane| (lane["group"].clone(), lane["title"].clone(), lane["total"].clone())).collect()
+    };
+    assert_eq!(shape(of_before), shape(&alone.report["timeline"]));
+    assert!(alone.report.get("before_timeline").is_none());
+    // A side without a timeline has none, and the other one is there.
+    let (page, _) = made(&[&after, &trace("cpuonly")]);
+    assert!(lanes(&page.report["before_timeline"]).iter().all(|lane| lane["kind"] != "stream") && !page.lanes().is_empty());
+}
 
 #[test]
 fn reports_of_nsight_compute_and_sums_get_pages() {
@@ -319,48 +346,21 @@ fn no_page_is_too_large() {
     let (page, run) = made(&[path.to_str().expect("UTF-8")]);
     assert!(page.bytes < 15_000_000, "{}", page.bytes);
     let cuts: BTreeSet<&str> = page.report["cuts"].as_array().expect("a list").iter().filter_map(|cut| cut["list"].as_str()).collect();
-    for list in ["triage.kernels", "triage.ops", "triage.ranges", "timeline.threads", "timeline.streams", "characters of the longest text"]
-    {
+    for list in [
+        "triage.kernels",
+        "triage.ops",
+        "triage.ranges",
+        "timeline.threads",
+        "timeline.streams",
+        "characters of the longest text",
+        "moments",
+        "icicle.nodes",
+    ] {
         assert!(cuts.contains(list) && run.stderr.contains(list), "{list}: {cuts:?}\n{}", run.stderr);
     }
     check_timeline("crowded", &page);
 }
 
-#[test]
-fn damaged_and_empty_inputs_get_a_page_or_a_sentence() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let write = |name: &str, bytes: &[u8]| -> PathBuf {
-        let path = folder.path().join(name);
-        fs::write(&path, bytes).expect("written");
-        path
-    };
-    let bytes = fs::read(root().join(trace("qwen3_item"))).expect("the corpus is there");
-    let cut = write("cut.json.gz", &bytes[..bytes.len() / 2]);
-    let (page, run) = made(&[cut.to_str().expect("UTF-8")]);
-    assert_eq!(page.report["documents"]["triage"]["trust"]["grade"], "partial");
-    assert!(run.stderr.contains("trust   partial"), "{}", run.stderr);
-    check_timeline("cut", &page);
-    let empty = write("empty.json", br#"{"traceEvents":[]}"#);
-    let target = folder.path().join("out.html");
-    let target = target.to_str().expect("UTF-8");
-    let of_empty = crate::harness::run(&["report", empty.to_str().expect("UTF-8"), "-o", target]);
-    assert!(!of_empty.stderr.contains("panicked") && matches!(of_empty.code, Some(0 | 3)), "{}", of_empty.stderr);
-    let garbled = write("garbled.json", b"{\"traceEvents\":[{]]}}\xff");
-    let of_garbled = crate::harness::run(&["report", garbled.to_str().expect("UTF-8"), "-o", target]);
-    assert!(!of_garbled.stderr.contains("panicked") && matches!(of_garbled.code, Some(0 | 3)), "{}", of_garbled.stderr);
-    let strict = crate::harness::run(&["report", cut.to_str().expect("UTF-8"), "-o", target, "--strict"]);
-    assert!(strict.code == Some(3) && Path::new(target).is_file(), "it writes before it fails: {}", strict.stderr);
-}
-
-#[test]
-fn what_cannot_be_is_refused_before_anything_is_read() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let copy = folder.path().join("t.json.gz");
-    fs::copy(root().join(trace("bad")), &copy).expect("copied");
-    let copy = copy.to_str().expect("UTF-8");
-    let before = fs::read(copy).expect("read");
-    for (args, said) in [
-        (&["report", copy, "-o", copy][..], "is the input"),
 /// Kernels and operators with long names that no compressor makes small: what all of it makes a page of is some four times too large.
 fn wide() -> String {
     let mut state = 1_u64;
@@ -411,6 +411,41 @@ fn a_page_that_is_too_large_is_cut_to_about_the_limit() {
     check_timeline("wide", &page);
 }
 
+#[test]
+fn damaged_and_empty_inputs_get_a_page_or_a_sentence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, bytes: &[u8]| -> PathBuf {
+        let path = folder.path().join(name);
+        fs::write(&path, bytes).expect("written");
+        path
+    };
+    let bytes = fs::read(root().join(trace("qwen3_item"))).expect("the corpus is there");
+    let cut = write("cut.json.gz", &bytes[..bytes.len() / 2]);
+    let (page, run) = made(&[cut.to_str().expect("UTF-8")]);
+    assert_eq!(page.report["documents"]["triage"]["trust"]["grade"], "partial");
+    assert!(run.stderr.contains("trust   partial"), "{}", run.stderr);
+    check_timeline("cut", &page);
+    let empty = write("empty.json", br#"{"traceEvents":[]}"#);
+    let target = folder.path().join("out.html");
+    let target = target.to_str().expect("UTF-8");
+    let of_empty = crate::harness::run(&["report", empty.to_str().expect("UTF-8"), "-o", target]);
+    assert!(!of_empty.stderr.contains("panicked") && matches!(of_empty.code, Some(0 | 3)), "{}", of_empty.stderr);
+    let garbled = write("garbled.json", b"{\"traceEvents\":[{]]}}\xff");
+    let of_garbled = crate::harness::run(&["report", garbled.to_str().expect("UTF-8"), "-o", target]);
+    assert!(!of_garbled.stderr.contains("panicked") && matches!(of_garbled.code, Some(0 | 3)), "{}", of_garbled.stderr);
+    let strict = crate::harness::run(&["report", cut.to_str().expect("UTF-8"), "-o", target, "--strict"]);
+    assert!(strict.code == Some(3) && Path::new(target).is_file(), "it writes before it fails: {}", strict.stderr);
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("t.json.gz");
+    fs::copy(root().join(trace("bad")), &copy).expect("copied");
+    let copy = copy.to_str().expect("UTF-8");
+    let before = fs::read(copy).expect("read");
+    for (args, said) in [
+        (&["report", copy, "-o", copy][..], "is the input"),
         (&["report", &trace("bad"), copy, "-o", copy], "is the input"),
         (&["report", &trace("bad"), "--roles-from", copy, "-o", copy], "is the input"),
         (&["report", &trace("bad"), "--peaks", copy, "-o", copy], "is the input"),
