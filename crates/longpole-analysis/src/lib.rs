@@ -63,7 +63,7 @@ pub use memory::{MemoryRow, MemoryTable, memory_table};
 pub use ops::{GroupBy, OpRow, OpRowKind, OpTable, op_table};
 pub use overview::{
     Block, Curve, CurveKind, EventName, EventOrigin, IcicleKind, IcicleNode, LaneKind, LanePlace, Level, Moment, MomentSubject, Overview,
-    OverviewEvent, OverviewLane, OverviewOptions, OverviewSources, overview,
+    OverviewEvent, OverviewLane, OverviewOptions, OverviewSources, overview, overview_lanes,
 };
 pub use profiler_overhead::{ProfilerOverhead, profiler_overhead};
 pub use questions::Question;
@@ -76,7 +76,7 @@ pub use scope::{Scope, ScopeError, ScopeSpec};
 pub use short_name::{MAX_CHARS as SHORT_NAME_MAX_CHARS, short_name};
 pub use smells::{Ceiling, Explanation, Fact, FactValue, Smell, THRESHOLDS, Threshold, Unit, explain, explanations};
 pub use sort::SortKey;
-pub use stacks::{StackFrame, StackTree, device_label, device_stacks, host_stacks, idle_stacks, thread_label};
+pub use stacks::{StackFrame, StackTree, device_label, device_stacks, host_stacks, idle_stacks, rank_order, thread_label};
 pub use steps::{
     BorrowedRoles, Culprit, FoundBy, LayerKind, LayerStructure, LeftOut, Part, RoleDonor, RoleSource, SlowStep, Step, StepGroup, StepLayer,
     StepNote, StepOptions, StepRow, StepTable, StripLayer, Why, borrow_roles, role_donors, step_table, window_starts,

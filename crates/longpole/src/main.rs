@@ -21,6 +21,7 @@ mod target;
 mod terminal;
 mod time_window;
 mod unfinished;
+mod whole_folder;
 
 use clap::Parser as _;
 

@@ -199,6 +199,11 @@ pub(crate) fn find_folder(output: &OsStr, input: &OsStr, names: &[String]) -> Re
     if input != "-" && Path::new(input).canonicalize().is_ok_and(|input| input == real) {
         return Err(Failure::Usage(format!("`{shown}` is the input; choose another folder")));
     }
+    // Before minutes of reading.
+    let is_taken = |name: &&String| real.join(name).symlink_metadata().is_ok_and(|known| !known.is_file() && !known.is_symlink());
+    if let Some(name) = names.iter().find(is_taken) {
+        return Err(Failure::Usage(format!("`{}` is no file, and is not replaced; choose another folder", path.join(name).display())));
+    }
     let is_input = |name: &&String| real.join(name).canonicalize().is_ok_and(|file| is_one_of(&file, input));
     if let Some(name) = names.iter().find(is_input) {
         return Err(Failure::Usage(format!(

@@ -1,19 +1,24 @@
-//! A file that is being written, and goes when a signal ends the run: destructors do not run then.
+//! Files that are being written, and go when a signal ends the run: destructors do not run then.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// While this lives, an interrupt (INT), a hang-up (HUP) or a request to end (TERM) takes the file away before it ends the run as it always
-/// does. One file at a time.
+/// While this lives, an interrupt (INT), a hang-up (HUP) or a request to end (TERM) takes the files away before it ends the run as it always
+/// does. One at a time.
 #[must_use]
 pub(crate) struct Unfinished(());
 
 impl Unfinished {
     /// Guards a file.
     pub(crate) fn guard(path: &Path) -> Self {
+        Self::guard_all(&[path.to_owned()], &[])
+    }
+
+    /// Guards files, and then folders, in this order, which go when nothing else is in them.
+    pub(crate) fn guard_all(files: &[PathBuf], folders: &[PathBuf]) -> Self {
         #[cfg(unix)]
-        signals::guard(path);
+        signals::guard(files, folders);
         #[cfg(not(unix))]
-        let _ = path;
+        let _ = (files, folders);
         Self(())
     }
 }
@@ -25,21 +30,51 @@ impl Drop for Unfinished {
     }
 }
 
+/// While this lives, a signal that an [`Unfinished`] answers waits: what is done in a moment is done whole. It is raised at the end.
+#[must_use]
+pub(crate) struct Deferred(());
+
+impl Deferred {
+    /// From now on signals wait.
+    pub(crate) fn begin() -> Self {
+        #[cfg(unix)]
+        signals::defer();
+        Self(())
+    }
+}
+
+impl Drop for Deferred {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        signals::deliver();
+    }
+}
+
 #[cfg(unix)]
 mod signals {
     use std::ffi::CString;
     use std::os::unix::ffi::OsStrExt as _;
-    use std::path::Path;
+    use std::path::PathBuf;
     use std::ptr;
-    use std::sync::atomic::{AtomicPtr, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
 
-    /// The name of the file, or null.
-    static NAME: AtomicPtr<libc::c_char> = AtomicPtr::new(ptr::null_mut());
+    /// What goes.
+    struct Names {
+        files: Vec<CString>,
+        folders: Vec<CString>,
+    }
 
-    pub(super) fn guard(path: &Path) {
-        let Ok(name) = CString::new(path.as_os_str().as_bytes()) else { return };
-        // Never freed: a signal on another thread may be reading it. It is one name a run.
-        NAME.store(name.into_raw(), Ordering::SeqCst);
+    /// Or null.
+    static NAMES: AtomicPtr<Names> = AtomicPtr::new(ptr::null_mut());
+    /// Whether signals wait.
+    static DEFERRED: AtomicBool = AtomicBool::new(false);
+    /// The last signal that came meanwhile, or 0.
+    static WAITING: AtomicI32 = AtomicI32::new(0);
+
+    pub(super) fn guard(files: &[PathBuf], folders: &[PathBuf]) {
+        let names = |paths: &[PathBuf]| paths.iter().filter_map(|path| CString::new(path.as_os_str().as_bytes()).ok()).collect();
+        // Never freed: a signal on another thread may be reading it. It is a few names a run.
+        NAMES.store(Box::into_raw(Box::new(Names { files: names(files), folders: names(folders) })), Ordering::SeqCst);
         for signal in [libc::SIGINT, libc::SIGHUP, libc::SIGTERM] {
             let handler: extern "C" fn(libc::c_int) = end;
             // SAFETY: the handler only calls what POSIX allows within one.
@@ -53,15 +88,39 @@ mod signals {
     }
 
     pub(super) fn forget() {
-        NAME.store(ptr::null_mut(), Ordering::SeqCst);
+        NAMES.store(ptr::null_mut(), Ordering::SeqCst);
+    }
+
+    pub(super) fn defer() {
+        WAITING.store(0, Ordering::SeqCst);
+        DEFERRED.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn deliver() {
+        DEFERRED.store(false, Ordering::SeqCst);
+        let signal = WAITING.swap(0, Ordering::SeqCst);
+        if signal != 0 {
+            // SAFETY: raising a signal for which `end` is the handler.
+            unsafe { libc::raise(signal) };
+        }
     }
 
     extern "C" fn end(signal: libc::c_int) {
-        let name = NAME.swap(ptr::null_mut(), Ordering::SeqCst);
-        // SAFETY: `unlink`, `signal` and `raise` may be called within a handler; a name that is not null is a C string that is never freed.
+        if DEFERRED.load(Ordering::SeqCst) {
+            WAITING.store(signal, Ordering::SeqCst);
+            return;
+        }
+        let names = NAMES.swap(ptr::null_mut(), Ordering::SeqCst);
+        // SAFETY: `unlink`, `rmdir`, `signal` and `raise` may be called within a handler; names that are not null are never freed nor changed,
+        // and reading them allocates nothing.
         unsafe {
-            if !name.is_null() {
-                libc::unlink(name);
+            if let Some(names) = names.as_ref() {
+                for file in &names.files {
+                    libc::unlink(file.as_ptr());
+                }
+                for folder in &names.folders {
+                    libc::rmdir(folder.as_ptr());
+                }
             }
             libc::signal(signal, libc::SIG_DFL);
             libc::raise(signal);

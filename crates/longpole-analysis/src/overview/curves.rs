@@ -5,12 +5,15 @@ use longpole_trace::{ActivityId, DeviceId, MemoryPlace, Ns};
 use super::types::{Curve, CurveKind, OverviewOptions};
 use crate::index::TraceIndex;
 use crate::scope::Scope;
+use crate::stacks::rank_order;
 
 /// The curves that the recording has figures for.
 pub(super) fn curves(index: &TraceIndex<'_>, scope: &Scope, options: &OverviewOptions) -> Vec<Curve> {
     let mut curves = queues(index, scope, options.curve_slices);
     curves.extend(memory(index, scope, options.curve_slices));
     curves.retain(|curve| !curve.points.is_empty());
+    // What a device queues stands above its memory, as before; ranks are in order within each.
+    curves.sort_by_key(|curve| (curve.kind != CurveKind::QueueDepth, rank_order(index.trace(), curve.rank), curve.device));
     curves
 }
 

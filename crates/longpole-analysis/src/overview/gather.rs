@@ -8,6 +8,7 @@ use super::types::{EventName, EventOrigin, LaneKind, LanePlace, OverviewOptions}
 use crate::idle::IdleCause;
 use crate::index::{HostRow, NodeId, TraceIndex, order::end_of};
 use crate::scope::Scope;
+use crate::stacks::rank_order;
 use longpole_trace::StrId;
 
 /// A step on its lane.
@@ -180,7 +181,7 @@ pub(super) fn gather(index: &TraceIndex<'_>, scope: &Scope, sources: &OverviewSo
     let mut devices: Vec<DeviceId> = streams.iter().filter_map(device_of).collect();
     devices.sort_unstable_by_key(|device| {
         let known = &trace.devices[device.index()];
-        (known.rank, known.ordinal, *device)
+        (rank_order(trace, known.rank), known.ordinal, *device)
     });
     devices.dedup();
     let mut lanes = Vec::new();
@@ -261,7 +262,7 @@ fn streams(index: &TraceIndex<'_>, scope: &Scope) -> Vec<Lane> {
         .collect()
 }
 
-/// The lanes of the threads with most launches, of equals those with most host events; and how many threads there are more.
+/// The lanes of the threads with most launches, of equals those with most host events, rank by rank; and how many threads there are more.
 fn threads(index: &TraceIndex<'_>, scope: &Scope, most: usize) -> (Vec<Lane>, usize) {
     let (trace, links, tree) = (index.trace(), index.links(), index.tree());
     let mut launches = vec![0_u64; trace.threads.len()];
@@ -276,6 +277,8 @@ fn threads(index: &TraceIndex<'_>, scope: &Scope, most: usize) -> (Vec<Lane>, us
     found.sort_unstable_by_key(|&(launches, nodes, thread)| (std::cmp::Reverse((launches, nodes)), thread));
     let left_out = found.len().saturating_sub(most);
     found.truncate(most);
+    // Those of one rank stand together.
+    found.sort_by_key(|&(_, _, thread)| rank_order(trace, trace.thread_rank(thread)));
     (found.into_iter().flat_map(|(_, _, thread)| thread_lanes(index, scope, thread)).collect(), left_out)
 }
 

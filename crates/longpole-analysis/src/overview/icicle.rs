@@ -58,8 +58,8 @@ impl Tree {
     }
 }
 
-/// The tree of a scope; empty when nothing is in it.
-pub(super) fn icicle(index: &TraceIndex<'_>, scope: &Scope, options: &OverviewOptions) -> Vec<IcicleNode> {
+/// The tree of a scope, which is empty when nothing is in it; and how many nodes it has without a limit.
+pub(super) fn icicle(index: &TraceIndex<'_>, scope: &Scope, options: &OverviewOptions) -> (Vec<IcicleNode>, usize) {
     let (trace, host, links) = (index.trace(), index.tree(), index.links());
     let mut tree = Tree::new();
     let steps_of_profiler = Steps::find(index);
@@ -114,7 +114,7 @@ pub(super) fn icicle(index: &TraceIndex<'_>, scope: &Scope, options: &OverviewOp
         let (parent, device) = (tree.paths[path].parent, tree.paths[path].device);
         tree.paths[parent as usize].device += device;
     }
-    if tree.paths.len() == 1 { Vec::new() } else { pruned(&tree.paths, options.icicle_nodes) }
+    if tree.paths.len() == 1 { (Vec::new(), 0) } else { (pruned(&tree.paths, options.icicle_nodes), tree.paths.len()) }
 }
 
 /// `ProfilerStep#3` is shown as `ProfilerStep*` in the range table; here all of them have the first one's name for a number.

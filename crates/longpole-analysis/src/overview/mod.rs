@@ -55,7 +55,14 @@ pub fn overview(index: &TraceIndex<'_>, scope: &Scope, sources: &OverviewSources
         || timeline(index, scope, sources, options),
         || rayon::join(|| icicle::icicle(index, scope, options), || curves::curves(index, scope, options)),
     );
-    Overview { icicle, curves, ..timeline }
+    let (icicle, icicle_total) = icicle;
+    Overview { icicle, icicle_total, curves, ..timeline }
+}
+
+/// The lanes of a scope alone, with the events that [`overview`] would keep of them: no tree, no curves, and no moments.
+pub fn overview_lanes(index: &TraceIndex<'_>, scope: &Scope, sources: &OverviewSources<'_>, options: &OverviewOptions) -> Overview {
+    index.links();
+    Overview { moments: Vec::new(), moments_total: 0, ..timeline(index, scope, sources, options) }
 }
 
 /// All but the tree and the curves.
@@ -64,7 +71,7 @@ fn timeline(index: &TraceIndex<'_>, scope: &Scope, sources: &OverviewSources<'_>
     let view = gather::View { index, sources };
     let window = window(index, scope, &view, &gathered.lanes);
     let events_total: u64 = gathered.lanes.iter().map(|lane| lane.len() as u64).sum();
-    let (spots, kept) = rayon::join(
+    let ((spots, moments_total), kept) = rayon::join(
         || moments::spots(index, scope, sources, options),
         || {
             let shares = levels::shares(&gathered.lanes, options.blocks);
@@ -86,7 +93,9 @@ fn timeline(index: &TraceIndex<'_>, scope: &Scope, sources: &OverviewSources<'_>
         streams_left_out: gathered.streams_left_out,
         events_total,
         moments,
+        moments_total,
         icicle: Vec::new(),
+        icicle_total: 0,
         curves: Vec::new(),
     }
 }

@@ -84,8 +84,8 @@ impl Longest {
     }
 }
 
-/// All spots: suspects first, then causes, steps, kernels, operators and ranges.
-pub(super) fn spots(index: &TraceIndex<'_>, scope: &Scope, sources: &OverviewSources<'_>, options: &OverviewOptions) -> Vec<Spot> {
+/// All spots: suspects first, then causes, steps, kernels, operators and ranges; and how many there would be without a limit.
+pub(super) fn spots(index: &TraceIndex<'_>, scope: &Scope, sources: &OverviewSources<'_>, options: &OverviewOptions) -> (Vec<Spot>, usize) {
     let finder = Finder { index, sources, longest: Longest::find(index, scope) };
     let trace = index.trace();
     let mut spots = Vec::new();
@@ -95,7 +95,16 @@ pub(super) fn spots(index: &TraceIndex<'_>, scope: &Scope, sources: &OverviewSou
     for row in &sources.idle.causes {
         spots.push(finder.spot(MomentSubject::Cause(row.cause), "the largest gap of this cause", gap(row)));
     }
-    for (at, group) in sources.steps.groups.iter().enumerate() {
+    // Those with most device time.
+    let mut groups: Vec<_> = sources.steps.groups.iter().enumerate().collect();
+    let mut left_out = 0;
+    if groups.len() > options.moments {
+        groups.sort_by_key(|(at, group)| (std::cmp::Reverse(group.total_busy_ns), *at));
+        let gone = groups.drain(options.moments..);
+        left_out += gone.map(|(_, group)| group.steps.len().min(2)).sum::<usize>();
+        groups.sort_by_key(|(at, _)| *at);
+    }
+    for (at, group) in groups {
         let slowest = group.steps.iter().max_by_key(|step| (step.span_ns(), std::cmp::Reverse(step.number)));
         let first = group.steps.first().filter(|first| slowest.is_some_and(|slowest| slowest.number != first.number));
         for (label, step) in slowest.map(|step| ("the slowest step", step)).into_iter().chain(first.map(|step| ("the first step", step))) {
@@ -116,8 +125,12 @@ pub(super) fn spots(index: &TraceIndex<'_>, scope: &Scope, sources: &OverviewSou
             spots.push(finder.spot(MomentSubject::Op(name), "its longest call", Target::Node(node)));
         }
     }
-    spots.extend(finder.ranges(options.moments));
-    spots
+    let (ranges, ranges_left_out) = finder.ranges(options.moments);
+    spots.extend(ranges);
+    let more = |all: usize| all.saturating_sub(options.moments);
+    left_out += more(sources.triage.kernels.len()) + more(sources.triage.ops.rows.len()) + ranges_left_out;
+    let all = spots.len() + left_out;
+    (spots, all)
 }
 
 struct Finder<'a, 't> {
@@ -149,8 +162,8 @@ impl Finder<'_, '_> {
         Spot { subject, label, start, end, target }
     }
 
-    /// The longest instance of each range, those with most time first.
-    fn ranges(&self, most: usize) -> Vec<Spot> {
+    /// The longest instance of each range, those with most time first; and how many ranges there are more.
+    fn ranges(&self, most: usize) -> (Vec<Spot>, usize) {
         let trace = self.trace();
         let mut longest: Vec<(&str, Ns, NodeId)> = Vec::new();
         for (name, found) in self.longest.node[0].iter().enumerate() {
@@ -164,11 +177,12 @@ impl Finder<'_, '_> {
         longest.sort_by_key(|&(_, dur, node)| (std::cmp::Reverse(dur), node));
         let mut seen: hashbrown::HashSet<&str, foldhash::fast::FixedState> = hashbrown::HashSet::default();
         longest.retain(|(name, ..)| seen.insert(name));
+        let left_out = longest.len().saturating_sub(most);
         longest.truncate(most);
         let spot = |(name, _, node): (&str, Ns, NodeId)| {
             self.spot(MomentSubject::Range(name.to_owned()), "its longest instance", Target::Node(node))
         };
-        longest.into_iter().map(spot).collect()
+        (longest.into_iter().map(spot).collect(), left_out)
     }
 
     /// What shows a suspect: an instance of what it is about, or the largest gap of the causes that it stands for.

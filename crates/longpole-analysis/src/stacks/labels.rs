@@ -20,6 +20,12 @@ pub fn device_label(trace: &Trace, device: DeviceId) -> String {
     format!("{}GPU {}", rank(trace, about.rank), about.ordinal)
 }
 
+/// What recordings are put in order by where several are shown: the number of the rank, and the position in the set, since two may have one
+/// number. Sets come in the order of their archive or folder, where `rank10` is before `rank2`.
+pub fn rank_order(trace: &Trace, position: u32) -> (u32, u32) {
+    (trace.ranks.get(position as usize).map_or(position, |known| known.rank), position)
+}
+
 fn rank(trace: &Trace, position: u32) -> String {
     let known = trace.ranks.get(position as usize).filter(|_| trace.ranks.len() > 1);
     known.map_or_else(String::new, |known| format!("rank {} ", known.rank))

@@ -18,7 +18,7 @@ use longpole_trace::{Ns, StrId, Trace};
 pub use device::device_stacks;
 pub use host::host_stacks;
 pub use idle::idle_stacks;
-pub use labels::{device_label, thread_label};
+pub use labels::{device_label, rank_order, thread_label};
 
 /// What a frame of a stack stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -16,6 +16,10 @@ pub(super) struct ReportOut<'a> {
     pub(super) before: Option<&'a DocumentsOut>,
     pub(super) cuts: Vec<CutOut<'a>>,
     pub(super) timeline: Option<TimelineOut>,
+    /// Of a comparison of traces alone; there, nothing when there was no timeline.
+    #[expect(clippy::option_option, reason = "absent and null are two things in the contract")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) before_timeline: Option<Option<TimelineOut>>,
     pub(super) icicle: Option<IcicleOut>,
     pub(super) curves: Vec<CurveOut>,
     pub(super) moments: Vec<MomentOut>,

@@ -81,11 +81,13 @@ pub struct HtmlPage<'a> {
     pub cuts: HtmlCuts,
     /// What can be seen over time.
     pub overview: Option<HtmlOverview<'a>>,
+    /// What could be seen over time before; of a comparison of traces. Its lanes are all that is shown.
+    pub before_overview: Option<HtmlOverview<'a>>,
     /// The first page as plain text, for a reader without scripts.
     pub text: &'a str,
     /// What the documents were cut to: names of moments are cut alike, so that they are found.
     pub limits: HtmlLimits,
-    /// Bytes of names in the timeline; each is cut to its share of them.
+    /// Bytes of names in a timeline; each is cut to its share of them.
     pub names_bytes: usize,
 }
 
@@ -95,9 +97,11 @@ impl HtmlPage<'_> {
     /// # Errors
     /// When memory to pack it in runs out, in the words of the packer.
     pub fn write(self) -> io::Result<(Vec<u8>, HtmlCuts)> {
-        let Self { kind, title, made_by, documents, before, mut cuts, overview, text, limits, names_bytes } = self;
+        let Self { kind, title, made_by, documents, before, mut cuts, overview, before_overview, text, limits, names_bytes } = self;
         let mut blob = Blob::default();
         let parts = overview.map(|overview| timeline::parts(&overview, &limits, names_bytes, &mut blob, &mut cuts)).unwrap_or_default();
+        let before_timeline = (kind == HtmlKind::TraceCompare)
+            .then(|| before_overview.and_then(|overview| timeline::timeline(&overview, "before.", names_bytes, &mut blob, &mut cuts)));
         let documents: DocumentsOut = documents.into_iter().collect();
         let before: Option<DocumentsOut> = before.map(|documents| documents.into_iter().collect());
         let report = ReportOut {
@@ -109,6 +113,7 @@ impl HtmlPage<'_> {
             before: before.as_ref(),
             cuts: cuts.lists().map(|(list, kept, of)| CutOut { list, kept, of }).collect(),
             timeline: parts.timeline,
+            before_timeline,
             icicle: parts.icicle,
             curves: parts.curves,
             moments: parts.moments,

@@ -11,6 +11,7 @@ fn made(text: &str, documents: Vec<(&'static str, Box<RawValue>)>) -> String {
         before: None,
         cuts: HtmlCuts::default(),
         overview: None,
+        before_overview: None,
         text,
         limits: HtmlLimits { rows: 10, chars: 10, bytes: 1_000 },
         names_bytes: 1_000,

@@ -31,9 +31,8 @@ const SHORTEST_NAME: usize = 24;
 /// Turns an overview into what the page reads.
 pub(super) fn parts(of: &HtmlOverview<'_>, limits: &HtmlLimits, names_bytes: usize, blob: &mut Blob, cuts: &mut HtmlCuts) -> Parts {
     let overview = of.overview;
-    let mut maker = Maker { of, names: Names::default(), details: Details::new(), blob };
+    let timeline = timeline(of, "", names_bytes, blob, cuts);
     let places = Places::new(of.trace);
-    let lanes: Vec<LaneOut> = overview.lanes.iter().map(|lane| maker.lane(lane, &places)).collect();
     let curves: Vec<CurveOut> = overview
         .curves
         .iter()
@@ -44,39 +43,45 @@ pub(super) fn parts(of: &HtmlOverview<'_>, limits: &HtmlLimits, names_bytes: usi
                 title: format!("{} · {words}", places.gpu(of_device.rank, of_device.device)),
                 device: Some(of_device.device),
                 unit,
-                t: maker.blob.delta(of_device.points.iter().map(|&(at, _)| since(of, at))),
-                v: maker.blob.varint(of_device.points.iter().map(|&(_, value)| value)),
+                t: blob.delta(of_device.points.iter().map(|&(at, _)| since(of, at))),
+                v: blob.varint(of_device.points.iter().map(|&(_, value)| value)),
             }
         })
         .collect();
-    let Maker { names, details, .. } = maker;
-    let shorten = |texts: &mut Vec<String>, list: &'static str, cuts: &mut HtmlCuts| {
-        let most = (names_bytes / texts.len().max(1)).clamp(SHORTEST_NAME, LONGEST_NAME);
-        let whole = texts.iter().filter(|text| text.len() <= most).count();
-        cuts.add(list, whole as u64, texts.len() as u64);
-        for text in texts {
-            cut(text, most);
-        }
-    };
-    let mut texts: Vec<String> = names.all.iter().map(|&(name, _)| text(of, name)).collect();
-    let families = families(of, &names);
-    shorten(&mut texts, "timeline.names", cuts);
     let mut icicle = icicle(of, overview);
     if let Some(icicle) = &mut icicle {
-        shorten(&mut icicle.name, "icicle.names", cuts);
+        shorten(&mut icicle.name, "icicle.names", names_bytes, cuts);
     }
+    // What stands for others is a node of the page, and none of the tree.
+    let nodes = overview.icicle.iter().filter(|node| node.kind != IcicleKind::Rest).count();
+    cuts.add("icicle.nodes", nodes as u64, overview.icicle_total as u64);
+    cuts.add("moments", overview.moments.len() as u64, overview.moments_total as u64);
+    Parts { timeline, icicle, curves, moments: moments(of, overview, limits.chars) }
+}
+
+/// The lanes of an overview. `side` stands before the names of lists that are cut.
+pub(super) fn timeline(of: &HtmlOverview<'_>, side: &str, names_bytes: usize, blob: &mut Blob, cuts: &mut HtmlCuts) -> Option<TimelineOut> {
+    let overview = of.overview;
+    let mut maker = Maker { of, names: Names::default(), details: Details::new(), blob };
+    let places = Places::new(of.trace);
+    let lanes: Vec<LaneOut> = overview.lanes.iter().map(|lane| maker.lane(lane, &places)).collect();
+    let Maker { names, details, .. } = maker;
+    let mut texts: Vec<String> = names.all.iter().map(|&(name, _)| text(of, name)).collect();
+    let families = families(of, &names);
+    let mut add = |list: &str, kept: usize, all: u64| cuts.add(&format!("{side}timeline.{list}"), kept as u64, all);
     let (kept, total) = (overview.events_kept(), overview.events_total);
-    cuts.add("timeline.events", kept as u64, total);
+    add("events", kept, total);
     let group_count = |is_it: fn(&LanePlace) -> bool| {
         let mut places: Vec<LanePlace> = overview.lanes.iter().map(|lane| lane.place).filter(is_it).collect();
         places.dedup();
         places.len()
     };
     let threads = group_count(|place| matches!(place, LanePlace::Thread(_)));
-    cuts.add("timeline.threads", threads as u64, (threads + overview.threads_left_out) as u64);
+    add("threads", threads, (threads + overview.threads_left_out) as u64);
     let streams = group_count(|place| matches!(place, LanePlace::Stream(_)));
-    cuts.add("timeline.streams", streams as u64, (streams + overview.streams_left_out) as u64);
-    let timeline = (!lanes.is_empty()).then(|| TimelineOut {
+    add("streams", streams, (streams + overview.streams_left_out) as u64);
+    shorten(&mut texts, &format!("{side}timeline.names"), names_bytes, cuts);
+    (!lanes.is_empty()).then(|| TimelineOut {
         start_ns: since(of, overview.window.start),
         end_ns: since(of, overview.window.end),
         names: texts,
@@ -86,8 +91,17 @@ pub(super) fn parts(of: &HtmlOverview<'_>, limits: &HtmlLimits, names_bytes: usi
         lanes,
         events_total: total,
         events_kept: kept,
-    });
-    Parts { timeline, icicle, curves, moments: moments(of, overview, limits.chars) }
+    })
+}
+
+/// Cuts names to their share of what all of them may have.
+fn shorten(texts: &mut [String], list: &str, names_bytes: usize, cuts: &mut HtmlCuts) {
+    let most = (names_bytes / texts.len().max(1)).clamp(SHORTEST_NAME, LONGEST_NAME);
+    let whole = texts.iter().filter(|text| text.len() <= most).count();
+    cuts.add(list, whole as u64, texts.len() as u64);
+    for text in texts {
+        cut(text, most);
+    }
 }
 
 /// A time counted from the first event.

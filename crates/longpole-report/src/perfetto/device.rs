@@ -2,7 +2,7 @@
 
 use std::io;
 
-use longpole_analysis::{Family, IdleCause, IdlePiece, Scope, Step, StepTable, TraceIndex, Why, device_label, each_idle_piece};
+use longpole_analysis::{Family, IdleCause, IdlePiece, Scope, Step, StepTable, TraceIndex, Why, device_label, each_idle_piece, rank_order};
 use longpole_trace::{
     ActivityId, ActivityKind, Detail, DeviceId, LaneId, LaunchConfig, MemcpyKind, MemoryPlace, Ns, StrId, Trace, Transfer,
 };
@@ -55,21 +55,27 @@ pub(super) fn write(
     }
     let memory = memory_rows(index, scope);
     let mut tracks: Vec<Option<Track>> = vec![None; trace.devices.len()];
-    for device in (0..trace.devices.len()).map(DeviceId::from_index) {
+    let mut order: Vec<DeviceId> = (0..trace.devices.len()).map(DeviceId::from_index).collect();
+    order.sort_by_key(|device| {
+        let about = &trace.devices[device.index()];
+        (rank_order(trace, about.rank), about.ordinal, *device)
+    });
+    for (position, &device) in order.iter().enumerate() {
         if of_device[device.index()].is_empty() && memory[device.index()].is_empty() {
             continue;
         }
         let product = trace.devices[device.index()].properties.name.as_deref().map_or_else(String::new, |name| format!(" {name}"));
         let name = format!("{}{product}", device_label(trace, device));
-        tracks[device.index()] = Some(packets.track(None, &name, TrackKind::Plain, device.index() as i64));
+        tracks[device.index()] = Some(packets.track(None, &name, TrackKind::Plain, position as i64));
     }
     idle(packets, index, scope, &tracks)?;
     let mut details = Details { of: vec![None; trace.details.len()], families: vec![None; trace.strings.len()] };
-    for (device, lanes) in of_device.iter_mut().enumerate() {
-        let Some(track) = tracks[device] else { continue };
-        write_steps(packets, trace, steps, DeviceId::from_index(device), track)?;
+    for device in order {
+        let Some(track) = tracks[device.index()] else { continue };
+        let lanes = &mut of_device[device.index()];
+        write_steps(packets, trace, steps, device, track)?;
         queue(packets, index, lanes.iter().flat_map(|lane| &streams.0[lane.index()]), track)?;
-        write_memory(packets, trace, &memory[device], track)?;
+        write_memory(packets, trace, &memory[device.index()], track)?;
         lanes.sort_by_key(|lane| (trace.lanes[lane.index()].stream, trace.lanes[lane.index()].context));
         let several = lanes.iter().any(|lane| trace.lanes[lane.index()].context != trace.lanes[lanes[0].index()].context);
         for (position, &lane) in lanes.iter().enumerate() {

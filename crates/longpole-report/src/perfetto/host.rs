@@ -6,7 +6,7 @@ use std::io;
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
-use longpole_analysis::{HostRow, NodeId, Scope, TraceIndex, thread_label};
+use longpole_analysis::{HostRow, NodeId, Scope, TraceIndex, rank_order, thread_label};
 use longpole_trace::{ActivityId, ApiCallId, HostOpId, Ns, ProcessId, RangeId, StrId, ThreadId, Tid, Trace};
 
 use super::lanes::{Nested, Slice};
@@ -14,6 +14,9 @@ use super::packets::{Category, Key, Name, Packets, Track, TrackKind};
 
 /// Numbers for processes and threads that have none that Perfetto can take (text, too large, or of several ranks).
 const FIRST_MADE_UP: i64 = 1_000_000_000;
+/// Processes come behind the devices, in the order in which they are written, and what is of no process behind them.
+const FIRST_PROCESS: i64 = 1_000_000;
+const PROFILER: i64 = 2_000_000_000;
 
 /// Work that a call launched: the first of it in the table, and how much.
 #[derive(Clone, Copy, Debug, Default)]
@@ -82,10 +85,13 @@ pub(super) fn write(packets: &mut Packets<'_, '_>, index: &TraceIndex<'_>, scope
         of_thread[os_calls.thread[row].index()].os_calls.push(row as u32);
     }
     let mut places = Places::new(trace);
-    let mut extra = nodeless.chunk_by(|a, b| a.0 == b.0).peekable();
-    for thread in (0..trace.threads.len()).map(ThreadId::from_index) {
+    let extra: HashMap<ThreadId, &[Placed], FixedState> = nodeless.chunk_by(|a, b| a.0 == b.0).map(|chunk| (chunk[0].0, chunk)).collect();
+    // Viewers that go by the order of the file show ranks in order as well.
+    let mut order: Vec<ThreadId> = (0..trace.threads.len()).map(ThreadId::from_index).collect();
+    order.sort_by_key(|&thread| (rank_order(trace, trace.thread_rank(thread)), thread));
+    for thread in order {
         let of_thread = std::mem::take(&mut of_thread[thread.index()]);
-        let extra = extra.next_if(|chunk| chunk[0].0 == thread).unwrap_or_default();
+        let extra = extra.get(&thread).copied().unwrap_or_default();
         if !of_thread.rows && of_thread.python.is_empty() && of_thread.os_calls.is_empty() {
             continue;
         }
@@ -202,7 +208,7 @@ pub(super) fn profiler(packets: &mut Packets<'_, '_>, index: &TraceIndex<'_>, sc
         return Ok(());
     }
     rows.sort_by_key(|&row| (overheads.start[row], Reverse(overheads.end(row))));
-    let track = packets.track(None, "profiler overhead", TrackKind::Plain, 1000);
+    let track = packets.track(None, "profiler overhead", TrackKind::Plain, PROFILER);
     let mut lanes = Nested::on(track, "profiler overhead");
     for row in rows {
         let (start, end) = (overheads.start[row], overheads.end(row).max(overheads.start[row]));
@@ -244,7 +250,12 @@ impl<'t> Places<'t> {
         let rank = self.trace.ranks.get(about.rank as usize).filter(|_| self.trace.ranks.len() > 1);
         let rank = rank.map_or_else(String::new, |rank| format!("rank {} ", rank.rank));
         let name = about.name.map_or("process", |name| self.trace.strings.get(name));
-        let track = packets.track(None, &format!("{rank}{name} {}", about.pid), TrackKind::Process { pid }, 100 + process.index() as i64);
+        let track = packets.track(
+            None,
+            &format!("{rank}{name} {}", about.pid),
+            TrackKind::Process { pid },
+            FIRST_PROCESS + self.processes.len() as i64,
+        );
         self.processes.insert(process, (pid, track));
         (pid, track)
     }

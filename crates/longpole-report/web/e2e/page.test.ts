@@ -385,6 +385,43 @@ describe("a comparison", () => {
   });
 });
 
+describe("the timelines of a comparison", () => {
+  it("stand one above the other, with one scale, and move together until they are let go", async () => {
+    await within(pageOf(GRAPH, EAGER), {}, async (page) => {
+      const views = page.locator("#timeline .lp-timeline");
+      expect(await views.count()).toBe(2);
+      expect(await page.locator("#timeline h3", { hasText: "After" }).textContent()).toContain("qwen3_graph");
+      expect(await page.locator("#timeline h3", { hasText: "Before" }).textContent()).toContain("qwen3_eager");
+      const view = (at: number): Promise<[number, number]> =>
+        views.nth(at).evaluate((root) => {
+          const { viewStart, viewEnd } = (root as HTMLElement).dataset;
+          return [Number(viewStart), Number(viewEnd)];
+        });
+      const rest = (): Promise<void> => page.waitForTimeout(300);
+      const whole = await view(0);
+      expect(await view(1)).toEqual(whole);
+      await views.nth(0).getByRole("button", { name: "zoom in" }).click();
+      await rest();
+      const closer = await view(0);
+      expect(closer[1] - closer[0]).toBeLessThan(whole[1] - whole[0]);
+      expect(await view(1)).toEqual(closer);
+      // The other one leads as well.
+      await views.nth(1).getByRole("button", { name: "show the whole window" }).click();
+      await rest();
+      expect([await view(0), await view(1)]).toEqual([whole, whole]);
+      const together = page.getByRole("checkbox", { name: "they move together" });
+      await together.uncheck();
+      await views.nth(1).getByRole("button", { name: "zoom in" }).click();
+      await rest();
+      expect(await view(0)).toEqual(whole);
+      expect(await view(1)).not.toEqual(whole);
+      await together.check();
+      await rest();
+      expect(await view(1)).toEqual(whole);
+    });
+  });
+});
+
 describe("hostile names", () => {
   const trace = (): string => scratch("hostile.json", hostileTrace(4_000));
 

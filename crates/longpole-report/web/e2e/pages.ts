@@ -61,7 +61,10 @@ function reembed(path: string): void {
   const style = page.indexOf("<style>");
   writeFileSync(
     path,
-    page.slice(0, style).replace(/'sha256-[^']*'/, () => `'sha256-${asset("report.js.sha256").trim()}'`) +
+    page
+      .slice(0, style)
+      .replace(/(?<=script-src )'sha256-[^']*'/, () => `'sha256-${asset("report.js.sha256").trim()}'`)
+      .replace(/(?<=style-src )'sha256-[^']*'/, () => `'sha256-${asset("report.css.sha256").trim()}'`) +
       `<style>${asset("report.css")}` +
       page.slice(page.indexOf("</style>"), script) +
       `<script>${asset("report.js")}` +

@@ -20,6 +20,8 @@ export interface Report {
   /** Lists that were shortened to keep the page small; the rest is in the command's own `--json`. */
   cuts: { list: string; kept: number; of: number }[];
   timeline: Timeline | null;
+  /** Of a comparison of traces: what ran when before. Absent in pages of other kinds. */
+  before_timeline?: Timeline | null;
   icicle: Icicle | null;
   curves: Curve[];
   moments: Moment[];

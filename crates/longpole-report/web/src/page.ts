@@ -2,8 +2,9 @@
 import { mountCurves } from "./canvas/curves";
 import { mountIcicle } from "./canvas/icicle";
 import { mountTimeline } from "./canvas/timeline";
-import { Context } from "./context";
-import type { Moment, Report } from "./data";
+import { Linked, sharedWindow } from "./canvas/window";
+import { Context, type Typed } from "./context";
+import type { Moment, Report, Timeline } from "./data";
 import { details, none, section } from "./parts";
 import { type Child, h, setText } from "./text";
 import { onTheme, theme, toggleTheme } from "./theme";
@@ -19,6 +20,15 @@ import { families, kernels, memory, operators, ranges } from "./views/tables";
 
 interface Drawn {
   redraw(): void;
+}
+
+interface Boxes {
+  timeline: HTMLElement;
+  before_timeline: HTMLElement;
+  /** What is about both timelines of a comparison. */
+  both: HTMLElement;
+  icicle: HTMLElement;
+  curves: HTMLElement;
 }
 
 /** A view that fails takes no other with it, and says that it did. */
@@ -41,12 +51,66 @@ function guarded(id: string, title: string, make: () => HTMLElement | null | (HT
   }
 }
 
-function timelineSection(report: Report, box: HTMLElement): HTMLElement {
+function timelineSection(context: Context, boxes: Boxes): HTMLElement {
+  const { report } = context;
+  const own = report.timeline === null ? none("This input has no timeline: it holds totals, not when anything ran.") : boxes.timeline;
+  if (report.before_timeline === undefined) return section("timeline", "Timeline", own);
+  const path = (of: Typed | null): string => of?.triage?.source.path ?? "";
   return section(
     "timeline",
     "Timeline",
-    report.timeline === null ? none("This input has no timeline: it holds totals, not when anything ran.") : box,
+    report.timeline === null || report.before_timeline === null ? null : boxes.both,
+    h("h3", {}, `After \u00b7 ${path(context.documents)}`),
+    own,
+    h("h3", {}, `Before \u00b7 ${path(context.before)}`),
+    report.before_timeline === null ? none("The trace before has no timeline.") : boxes.before_timeline,
   );
+}
+
+const lengthOf = (of: Timeline | null | undefined): number => (of === null || of === undefined ? 0 : of.end_ns - of.start_ns);
+
+/** Both timelines of a comparison: they begin at the left edge, have one scale, and move together unless the reader wants otherwise. */
+function mountBoth(
+  boxes: Boxes,
+  report: Report,
+  bytes: Uint8Array,
+  mount: (box: HTMLElement, make: () => Drawn) => void,
+): ((moment: Moment) => void) | null {
+  const least_ns = Math.max(lengthOf(report.timeline), lengthOf(report.before_timeline));
+  const earlier: Report = {
+    ...report,
+    documents: report.before ?? {},
+    before: null,
+    timeline: report.before_timeline ?? null,
+    before_timeline: null,
+    icicle: null,
+    curves: [],
+    moments: [],
+  };
+  let show: ((moment: Moment) => void) | null = null;
+  mount(boxes.timeline, () => {
+    const timeline = mountTimeline(boxes.timeline, report, bytes, { least_ns, name: "after", is_second: false });
+    show = (moment) => timeline.show(moment);
+    return timeline;
+  });
+  mount(boxes.before_timeline, () =>
+    mountTimeline(boxes.before_timeline, earlier, bytes, { least_ns, name: "before", is_second: report.timeline !== null }),
+  );
+  if (report.timeline !== null && earlier.timeline !== null) {
+    const linked = new Linked(sharedWindow(report), report.timeline.start_ns, sharedWindow(earlier), earlier.timeline.start_ns);
+    const box = h("input", {
+      type: "checkbox",
+      checked: true,
+      change: () => {
+        if (box.checked) linked.join();
+        else linked.joined = false;
+      },
+    });
+    boxes.both.replaceChildren(
+      h("p", { class: "aside" }, "Both begin at the left edge and have one scale. ", h("label", {}, box, " they move together")),
+    );
+  }
+  return show;
 }
 
 function icicleSection(report: Report, box: HTMLElement): HTMLElement | null {
@@ -58,7 +122,7 @@ function icicleSection(report: Report, box: HTMLElement): HTMLElement | null {
   );
 }
 
-function sectionsOf(context: Context, boxes: { timeline: HTMLElement; icicle: HTMLElement; curves: HTMLElement }): HTMLElement[] {
+function sectionsOf(context: Context, boxes: Boxes): HTMLElement[] {
   const { report } = context;
   /** With `why`, a view that has nothing to show is a sentence and not left out. */
   const view = (
@@ -89,7 +153,7 @@ function sectionsOf(context: Context, boxes: { timeline: HTMLElement; icicle: HT
         ...view("summary", "Summary", summary),
         ...view("suspects", "Suspects", suspects, "This page holds no suspects: the first pass of this input is not in it."),
         ...view("questions", "Questions", questions),
-        timelineSection(report, boxes.timeline),
+        timelineSection(context, boxes),
         ...guarded("where", "Where the time goes", () => icicleSection(report, boxes.icicle)),
         ...view("steps", "Steps", steps, "Steps do not apply to this input."),
         ...view("idle", "Idle", idle, "Idle time does not apply to this input."),
@@ -110,7 +174,7 @@ function sectionsOf(context: Context, boxes: { timeline: HTMLElement; icicle: HT
 function before(context: Context): HTMLElement | null {
   if (context.before === null) return null;
   const earlier = new Context(
-    { ...context.report, documents: context.before, before: null, timeline: null, moments: [], cuts: [] },
+    { ...context.report, documents: context.before, before: null, timeline: null, before_timeline: null, moments: [], cuts: [] },
     () => {},
   );
   const parts = [
@@ -131,7 +195,7 @@ function before(context: Context): HTMLElement | null {
   return section(
     "before",
     "Before",
-    h("p", { class: "aside" }, "All above is of the trace after. This is the trace before."),
+    h("p", { class: "aside" }, "All above but the comparison and the lower timeline is of the trace after. This is the trace before."),
     details("the trace before", false, parts),
   );
 }
@@ -172,6 +236,8 @@ export function mountPage(body: HTMLElement, report: Report, bytes: Uint8Array):
   document.title = `${report.title} \u00b7 longpole`;
   const boxes = {
     timeline: h("div", { class: "canvas-box" }),
+    before_timeline: h("div", { class: "canvas-box" }),
+    both: h("div"),
     icicle: h("div", { class: "canvas-box" }),
     curves: h("div", { class: "canvas-box" }),
   };
@@ -221,11 +287,13 @@ export function mountPage(body: HTMLElement, report: Report, bytes: Uint8Array):
       );
     }
   };
-  mount(boxes.timeline, () => {
-    const timeline = mountTimeline(boxes.timeline, report, bytes);
-    showMoment = (moment) => timeline.show(moment);
-    return timeline;
-  });
+  if (report.before_timeline === undefined) {
+    mount(boxes.timeline, () => {
+      const timeline = mountTimeline(boxes.timeline, report, bytes);
+      showMoment = (moment) => timeline.show(moment);
+      return timeline;
+    });
+  } else showMoment = mountBoth(boxes, report, bytes, mount) ?? showMoment;
   mount(boxes.icicle, () => mountIcicle(boxes.icicle, report));
   mount(boxes.curves, () => mountCurves(boxes.curves, report, bytes));
   onTheme(() => {

@@ -1,6 +1,6 @@
 /**
- * Colours of families and of idle causes. The colours themselves stand in theme.css; each has a glyph as well, and a pattern that a
- * canvas or a bar may draw over it, so that nothing is told by colour alone.
+ * Colours of families and of idle causes: two ramps, cool and warm, that share no colour. The colours themselves stand in theme.css; each
+ * has a glyph as well, and a pattern that a canvas or a bar may draw over it, so that nothing is told by colour alone.
  */
 
 export interface Look {
@@ -14,7 +14,7 @@ export interface Look {
 
 const look = (token: string, glyph: string, pattern: Look["pattern"]): Look => ({ token, glyph, pattern });
 
-const FAMILIES: Record<string, Look> = {
+export const FAMILY_LOOKS: Record<string, Look> = {
   "gemm/gemv": look("--family-gemm", "\u25a0", 0),
   attention: look("--family-attention", "\u25b2", 1),
   norm: look("--family-norm", "\u25c6", 3),
@@ -29,7 +29,7 @@ const FAMILIES: Record<string, Look> = {
   other: look("--family-other", "\u25c7", 0),
 };
 
-const CAUSES: Record<string, Look> = {
+export const CAUSE_LOOKS: Record<string, Look> = {
   blocked_in_sync: look("--cause-blocked-in-sync", "\u25a0", 0),
   dispatch: look("--cause-dispatch", "\u25cf", 0),
   python: look("--cause-python", "\u25b2", 1),
@@ -49,11 +49,11 @@ const CAUSES: Record<string, Look> = {
 const OTHER = look("--family-other", "\u25c7", 0);
 
 export function familyLook(family: string): Look {
-  return Object.hasOwn(FAMILIES, family) ? (FAMILIES[family] as Look) : OTHER;
+  return Object.hasOwn(FAMILY_LOOKS, family) ? (FAMILY_LOOKS[family] as Look) : OTHER;
 }
 
 export function causeLook(cause: string): Look {
-  return Object.hasOwn(CAUSES, cause) ? (CAUSES[cause] as Look) : OTHER;
+  return Object.hasOwn(CAUSE_LOOKS, cause) ? (CAUSE_LOOKS[cause] as Look) : OTHER;
 }
 
 /** The colour of a token as the theme of the moment gives it; for drawing on a canvas. */

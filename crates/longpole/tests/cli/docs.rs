@@ -1,4 +1,4 @@
-//! The documentation shows real output: every `console` block of `docs/*.md` is run and compared.
+//! The documentation shows real output: every `console` block of `README.md` and `docs/*.md` is run and compared.
 //!
 //! A block holds commands, `$ longpole ARGUMENTS`, each followed by what it prints, or `$ export COLUMNS=N`, which holds for the rest of the page and has to come first. `| head -N` and `| tail -n +N` may follow a command, and single quotes keep an argument together; that is all the shell there
 //! is. `LONGPOLE_UPDATE_DOCS=1 cargo test -p longpole --test cli docs` writes the output into the pages; read the change before you commit it.
@@ -85,6 +85,7 @@ fn console_blocks_of_the_pages_are_real() {
     let files = fs::read_dir(root().join("docs")).expect("docs/").map(|entry| entry.expect("an entry").path());
     let mut pages: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect();
     pages.sort();
+    pages.push(root().join("README.md"));
     let mut commands = 0;
     for path in pages {
         let page = fs::read_to_string(&path).expect("a page is UTF-8");

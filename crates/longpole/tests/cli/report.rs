@@ -84,19 +84,22 @@ impl Page {
     }
 
     fn lanes(&self) -> &[Value] {
-        self.report["timeline"]["lanes"].as_array().map_or(&[], Vec::as_slice)
+        lanes(&self.report["timeline"])
     }
 }
 
-/// The timeline points into itself, and its sums are those of the documents.
-fn check_timeline(name: &str, page: &Page) {
-    let timeline = &page.report["timeline"];
+fn lanes(timeline: &Value) -> &[Value] {
+    timeline["lanes"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A timeline points into itself. The events that it keeps, and the time of device work and of gaps on its lanes that are whole.
+fn check_lanes(name: &str, page: &Page, timeline: &Value) -> (u64, u64, u64) {
     let length = |key: &str| timeline[key].as_array().map_or(0, Vec::len) as u64;
     let (names, details, kept) = (length("names"), length("details"), timeline["events_kept"].as_u64().unwrap_or(0));
     assert_eq!(length("name_family"), names, "{name}");
     let (start, end) = (timeline["start_ns"].as_u64(), timeline["end_ns"].as_u64());
     let (mut first, mut total, mut device, mut gaps) = (0, 0, 0, 0);
-    for lane in page.lanes() {
+    for lane in lanes(timeline) {
         let events = &lane["events"];
         let n = events["n"].as_u64().expect("a number");
         assert_eq!(lane["first"].as_u64(), Some(first), "{name}: numbers run on");
@@ -121,6 +124,14 @@ fn check_timeline(name: &str, page: &Page) {
         }
     }
     assert_eq!((first, total), (kept, timeline["events_total"].as_u64().unwrap_or(0)), "{name}");
+    (kept, device, gaps)
+}
+
+/// The timeline points into itself, and its sums are those of the documents.
+fn check_timeline(name: &str, page: &Page) {
+    let timeline = &page.report["timeline"];
+    let (kept, device, gaps) = check_lanes(name, page, timeline);
+    let total = timeline["events_total"].as_u64().unwrap_or(0);
     let documents = &page.report["documents"];
     let cuts: Vec<&str> = page.report["cuts"].as_array().expect("a list").iter().filter_map(|cut| cut["list"].as_str()).collect();
     if kept == total && !cuts.contains(&"triage.kernels") && !cuts.contains(&"timeline.streams") {
@@ -190,6 +201,27 @@ fn a_scope_and_standard_input_are_shown_like_a_file() {
 }
 
 #[test]
+fn ranks_are_in_order() {
+    let folder = tempfile::tempdir().expect("a folder");
+    crate::export::ranks_out_of_order(folder.path());
+    let target = tempfile::tempdir().expect("a folder");
+    let path = target.path().join("page.html");
+    let run = run(&["report", folder.path().to_str().expect("UTF-8"), "-o", path.to_str().expect("UTF-8")]);
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let page = page(&fs::read_to_string(&path).expect("written"));
+    let ranks = |groups: Vec<String>| {
+        let mut ranks: Vec<String> = groups.iter().filter_map(|group| Some(group.split_once(" · ")?.0.to_owned())).collect();
+        ranks.dedup();
+        ranks
+    };
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let groups = page.lanes().iter().map(|lane| text(&lane["group"])).collect();
+    assert_eq!(ranks(groups), ["rank 0", "rank 2", "rank 10", "rank 0", "rank 2", "rank 10"]);
+    let curves = page.report["curves"].as_array().expect("a list").iter().map(|curve| text(&curve["title"])).collect();
+    assert_eq!(ranks(curves), ["rank 0", "rank 2", "rank 10"]);
+}
+
+#[test]
 fn two_traces_are_compared() {
     let (before, after) = (trace("qwen3_eager"), trace("qwen3_graph"));
     let (page, _) = made(&[&after, &before]);
@@ -199,6 +231,22 @@ fn two_traces_are_compared() {
     assert_eq!(page.report["documents"]["diff"], printed(&["diff", &before, &after, "--json"]));
     assert_eq!(page.report["documents"]["triage"], printed(&["triage", &after, "--json"]));
     assert_eq!(page.report["before"]["triage"], printed(&["triage", &before, "--json"]));
+    // Both can be seen: the lanes before are those of a page of that trace alone.
+    let of_before = &page.report["before_timeline"];
+    let (kept, device, gaps) = check_lanes("before", &page, of_before);
+    assert_eq!(Some(kept), of_before["events_total"].as_u64());
+    let kernels = page.report["before"]["triage"]["kernels"].as_array().expect("a list");
+    assert_eq!(device, kernels.iter().filter_map(|row| row["cuda_ns"].as_u64()).sum::<u64>());
+    assert_eq!(gaps, printed(&["idle", &before, "--json"])["idle_ns"].as_u64().unwrap_or(0));
+    let (alone, _) = made(&[&before]);
+    let shape = |timeline: &Value| -> Vec<(Value, Value, Value)> {
+        lanes(timeline).iter().map(|lane| (lane["group"].clone(), lane["title"].clone(), lane["total"].clone())).collect()
+    };
+    assert_eq!(shape(of_before), shape(&alone.report["timeline"]));
+    assert!(alone.report.get("before_timeline").is_none());
+    // A side without a timeline has none, and the other one is there.
+    let (page, _) = made(&[&after, &trace("cpuonly")]);
+    assert!(lanes(&page.report["before_timeline"]).iter().all(|lane| lane["kind"] != "stream") && !page.lanes().is_empty());
 }
 
 #[test]
@@ -299,11 +347,69 @@ fn no_page_is_too_large() {
     let (page, run) = made(&[path.to_str().expect("UTF-8")]);
     assert!(page.bytes < 15_000_000, "{}", page.bytes);
     let cuts: BTreeSet<&str> = page.report["cuts"].as_array().expect("a list").iter().filter_map(|cut| cut["list"].as_str()).collect();
-    for list in ["triage.kernels", "triage.ops", "triage.ranges", "timeline.threads", "timeline.streams", "characters of the longest text"]
-    {
+    for list in [
+        "triage.kernels",
+        "triage.ops",
+        "triage.ranges",
+        "timeline.threads",
+        "timeline.streams",
+        "characters of the longest text",
+        "moments",
+        "icicle.nodes",
+    ] {
         assert!(cuts.contains(list) && run.stderr.contains(list), "{list}: {cuts:?}\n{}", run.stderr);
     }
     check_timeline("crowded", &page);
+}
+
+/// Kernels and operators with long names that no compressor makes small: what all of it makes a page of is some four times too large.
+fn wide() -> String {
+    let mut state = 1_u64;
+    let mut name = || {
+        let mut text = String::new();
+        while text.len() < 3_900 {
+            // xorshift64 (Marsaglia 2003).
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            let _ = write!(text, "{state:x}");
+        }
+        text
+    };
+    let mut events = String::new();
+    for number in 0..5_000 {
+        let at = number * 10;
+        let (op, kernel) = (name(), name());
+        let _ = writeln!(events, r#"{{"ph":"X","cat":"cpu_op","name":"{op}","pid":1,"tid":1,"ts":{at},"dur":5}},"#);
+        let call = format!(r#""cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{},"dur":2"#, at + 1);
+        let _ = writeln!(events, r#"{{"ph":"X",{call},"args":{{"correlation":{number}}}}},"#);
+        let device = format!(r#""pid":0,"tid":7,"ts":{},"dur":5"#, at + 4);
+        let _ = writeln!(
+            events,
+            r#"{{"ph":"X","cat":"kernel","name":"{kernel}",{device},"args":{{"device":0,"stream":7,"correlation":{number}}}}},"#
+        );
+    }
+    format!(r#"{{"traceEvents":[{}]}}"#, events.trim_end().trim_end_matches(','))
+}
+
+#[test]
+fn a_page_that_is_too_large_is_cut_to_about_the_limit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("wide.json");
+    fs::write(&path, wide()).expect("written");
+    // Names of this kind look like credentials.
+    let (page, run) = made(&[path.to_str().expect("UTF-8"), "--no-redact"]);
+    assert!((10_000_000..15_000_000).contains(&page.bytes), "{}: {}", page.bytes, run.stderr);
+    let cuts = page.report["cuts"].as_array().expect("a list");
+    for list in ["triage.kernels", "triage.ops", "timeline.names", "icicle.nodes", "moments", "characters of the longest text"] {
+        let cut = cuts.iter().find(|cut| cut["list"] == list).unwrap_or_else(|| panic!("{list}: {}", run.stderr));
+        assert!(cut["kept"].as_u64() < cut["of"].as_u64() && run.stderr.contains(list), "{cut}");
+    }
+    let held = |list: &str| cuts.iter().find(|cut| cut["list"] == list).map(|cut| cut["kept"].clone());
+    assert_eq!(held("moments"), Some(Value::from(page.report["moments"].as_array().map_or(0, Vec::len))));
+    let nodes = page.report["icicle"]["kind"].as_array().expect("a list").iter().filter(|kind| *kind != "rest").count();
+    assert_eq!(held("icicle.nodes"), Some(Value::from(nodes)));
+    check_timeline("wide", &page);
 }
 
 #[test]

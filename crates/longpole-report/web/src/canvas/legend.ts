@@ -44,5 +44,5 @@ export function legend(inks: Inks, families: { name: string; fill: number }[], c
         entries.map(({ name, fill }) => h("li", { title: words(name) || null }, swatch(inks, fill), ` ${name}`)),
       ),
     );
-  return h("div", { class: "lp-legend" }, list("Device work", families, () => ""), list("Idle, by cause", causes, causeMeaning));
+  return h("div", { class: "lp-legend" }, list("Device work (cool colours)", families, () => ""), list("Idle, by cause (warm colours)", causes, causeMeaning));
 }

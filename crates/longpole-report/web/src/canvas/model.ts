@@ -79,10 +79,12 @@ export class Model {
   constructor(
     readonly timeline: Timeline,
     bytes: Uint8Array,
+    /** The window is at least this long: beside a longer one, both have one scale. */
+    least_ns = 0,
   ) {
     this.start = timeline.start_ns;
     // A window of no length cannot be zoomed.
-    this.end = Math.max(timeline.end_ns, timeline.start_ns + 1);
+    this.end = timeline.start_ns + Math.max(timeline.end_ns - timeline.start_ns, least_ns, 1);
     this.lanes = timeline.lanes.map((lane, index) => openLane(lane, index, bytes));
     this.firsts = Float64Array.from(timeline.lanes, (lane) => lane.first);
     let events = 0;

@@ -29,14 +29,24 @@ const FLASH_MS = 1600;
 /** How far beside an event a click still means it, in pixels. */
 const SLACK_PX = 3;
 
+/** How a timeline that is one of two differs. */
+export interface Beside {
+  /** The length of the longer one. */
+  least_ns: number;
+  /** What it is called, for those who do not see where it stands. */
+  name: string;
+  /** Whether what the mouse does is said above it already. */
+  is_second: boolean;
+}
+
 /** Mounts the timeline into `el`. `show` goes to a moment; `redraw` draws again after the theme changed. */
-export function mountTimeline(el: HTMLElement, report: Report, bytes: Uint8Array): { show(moment: Moment): void; redraw(): void } {
+export function mountTimeline(el: HTMLElement, report: Report, bytes: Uint8Array, beside?: Beside): { show(moment: Moment): void; redraw(): void } {
   if (report.timeline === null || report.timeline.lanes.length === 0) {
     el.hidden = true;
     return { show() {}, redraw() {} };
   }
   try {
-    return new TimelineView(el, report, new Model(report.timeline, bytes));
+    return new TimelineView(el, report, new Model(report.timeline, bytes, beside?.least_ns), beside);
   } catch (error) {
     el.replaceChildren(broken(error));
     return { show() {}, redraw() {} };
@@ -83,6 +93,7 @@ class TimelineView {
     el: HTMLElement,
     report: Report,
     private readonly model: Model,
+    beside: Beside | undefined,
   ) {
     this.window = sharedWindow(report);
     this.known = knownShortNames(report);
@@ -96,7 +107,7 @@ class TimelineView {
     const canvas = h("canvas", {
       tabindex: "0",
       role: "application",
-      "aria-label": "Timeline of lanes over time",
+      "aria-label": `Timeline of lanes over time${beside === undefined ? "" : `, ${beside.name}`}`,
       "aria-describedby": hint.id,
     });
     this.body = new Surface(canvas);
@@ -110,7 +121,7 @@ class TimelineView {
       keptNote(model.timeline),
       h("div", { class: "lp-box" }, this.head.canvas, this.scroller),
       this.readout,
-      hint,
+      beside?.is_second === true ? null : hint,
       this.legendBox,
       this.panels,
       this.live,

@@ -1,7 +1,6 @@
 //! Parquet: a folder with a file a table.
 
 use std::borrow::Cow;
-use std::fs;
 
 use longpole_analysis::{Family, HostRow};
 use longpole_parquet::{Export, Problem, Table};
@@ -11,11 +10,14 @@ use longpole_trace::{ActivityId, Ns, ThreadId};
 use super::{WRITER, end, open, slice};
 use crate::args::ExportArgs;
 use crate::exit::Failure;
-use crate::target::{Target, find_folder};
+use crate::target::find_folder;
+use crate::whole_folder::WholeFolder;
 
 pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
     let Some(output) = &args.output else { return Err(Failure::Usage("name the folder to write with -o".to_owned())) };
-    let folder = find_folder(output, &args.common.input, &[])?;
+    let name = |table: Table| format!("{}.parquet", table.name());
+    let names: Vec<String> = Table::ALL.into_iter().map(name).collect();
+    let folder = find_folder(output, &args.common.input, &names)?;
     let session = open(args)?;
     let (index, scope, trace) = (&session.index, &session.scope, session.index.trace());
     let host = |thread: ThreadId, start: Ns| scope.includes_host(trace, thread, start);
@@ -55,14 +57,13 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Failure> {
         metadata: &[("writer", WRITER.to_owned()), ("source", source), ("scope", scope_in_words)],
     };
     let (mut rows, mut bytes) = (0, 0);
-    let mut fill = || {
-        fs::create_dir_all(&folder)?;
+    let fill = || {
+        let filling = WholeFolder::begin(&folder, "export", names)?;
         for table in Table::ALL {
-            let target = Target::File(folder.join(format!("{}.parquet", table.name())));
-            let (of_table, size) = target.write("export", |out| export.write(table, out))?;
-            (rows, bytes) = (rows + of_table, bytes + size.unwrap_or(0));
+            let (of_table, size) = filling.write(&name(table), |out| export.write(table, out))?;
+            (rows, bytes) = (rows + of_table, bytes + size);
         }
-        Ok(())
+        filling.finish()
     };
     fill().map_err(|error| Failure::Output(slice::named(&error, &session, output)))?;
     end(args, session, &format!("{} tables, {} rows", count(Table::ALL.len() as u64), count(rows)), bytes, Some(bytes))

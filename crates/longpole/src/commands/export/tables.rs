@@ -1,7 +1,6 @@
 //! CSV: one table, or a folder with all of them.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -15,6 +14,7 @@ use crate::commands::sort_ops;
 use crate::exit::Failure;
 use crate::session::Session;
 use crate::target::{Target, find_folder};
+use crate::whole_folder::WholeFolder;
 
 /// Tables that follow from the rows: those of the commands, with all their columns.
 const ANSWERS: [&str; 6] = ["ops", "kernels", "families", "ranges", "memory", "idle"];
@@ -116,20 +116,17 @@ fn folder(args: &ExportArgs) -> Result<(), Failure> {
         return Err(Failure::Usage(format!("`{name}` would be one file: choose its table with --table, or name a folder for all of them")));
     }
     let name = |which: Which| format!("{}.csv", which.name());
-    let folder = find_folder(output, &args.common.input, &Which::all().map(name).collect::<Vec<_>>())?;
+    let names: Vec<String> = Which::all().map(name).collect();
+    let folder = find_folder(output, &args.common.input, &names)?;
     let session = open(args)?;
     let (mut files, mut rows, mut bytes) = (0, 0, 0);
-    let mut fill = || {
-        fs::create_dir_all(&folder)?;
+    let fill = || {
+        let filling = WholeFolder::begin(&folder, "export", names)?;
         for which in Which::all() {
-            let target = Target::File(folder.join(name(which)));
-            let ((of_table, size), _) = target.write("export", |out| {
-                let mut counted = Counted { out, bytes: 0 };
-                Ok((which.write(&session, &mut counted)?, counted.bytes))
-            })?;
+            let (of_table, size) = filling.write(&name(which), |out| which.write(&session, out))?;
             (files, rows, bytes) = (files + 1, rows + of_table, bytes + size);
         }
-        Ok(())
+        filling.finish()
     };
     fill().map_err(|error| Failure::Output(slice::named(&error, &session, output)))?;
     end(args, session, &format!("{} tables, {} rows", count(files), count(rows)), bytes, Some(bytes))

@@ -54,6 +54,7 @@ pub(super) fn run(out: &Out<'_>) -> Result<(), Failure> {
                 before: None,
                 cuts,
                 overview: None,
+                before_overview: None,
                 text: &text,
                 limits: room.limits,
                 names_bytes: room.names_bytes,

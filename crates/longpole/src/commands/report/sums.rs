@@ -61,6 +61,7 @@ pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failur
             before: of_before,
             cuts,
             overview: None,
+            before_overview: None,
             text: &text,
             limits: room.limits,
             names_bytes,

@@ -3,8 +3,8 @@
 use std::io;
 
 use longpole_analysis::{
-    MemoryTable, NoPeaks, OverviewSources, Peaks, RooflineTable, ScopeWork, StepIdle, StepOptions, StepTable, Triage, TriageOptions,
-    memory_table, overview, roofline, step_ceilings_with, step_idle, triage,
+    Diff, MemoryTable, NoPeaks, OverviewSources, Peaks, RooflineTable, ScopeWork, StepIdle, StepOptions, StepTable, Triage, TriageOptions,
+    memory_table, overview, overview_lanes, roofline, step_ceilings_with, step_idle, step_table, triage,
 };
 use longpole_report::views::{StepLayout, StepOrder, Steps};
 use longpole_report::{
@@ -17,7 +17,7 @@ use super::{MADE_BY, Out, WIDTH, first_page, size, title_of};
 use crate::commands::{diff as compare, sort_ops, steps};
 use crate::exit::Failure;
 use crate::peaks;
-use crate::session::Session;
+use crate::session::{Beside, Session};
 
 /// Rows of the tables in the text that a reader without scripts gets.
 const HEAD: usize = 10;
@@ -29,6 +29,15 @@ struct Results {
     idle: StepIdle,
     roofline: RooflineTable,
     memory: MemoryTable,
+}
+
+/// The trace before, and what is worked out about it.
+struct Earlier {
+    side: Beside,
+    diff: Diff,
+    triage: Triage,
+    steps: StepTable,
+    idle: StepIdle,
 }
 
 pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failure> {
@@ -55,7 +64,13 @@ pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failur
             let options = TriageOptions { is_cut: before.is_cut(), ..TriageOptions::default() };
             let mut first = triage(&before.index, &before.scope, &options);
             sort_ops(&mut first.ops);
-            Some((before, diff, first))
+            let (steps, idle) = {
+                let (index, scope) = (&before.index, &before.scope);
+                let steps = step_table(index, scope, &StepOptions { ignore_ranges: args.ignore_ranges, ..StepOptions::default() });
+                let idle = step_idle(&ScopeWork::find(index, scope, None), &steps);
+                (steps, idle)
+            };
+            Some(Earlier { side: before, diff, triage: first, steps, idle })
         }
         None => None,
     };
@@ -68,7 +83,7 @@ pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failur
     let page = Page { limit: Some(HEAD), ..Page::default() };
     let text = first_page(triage_text(&header, &results.triage, trace, &page, &options));
     let path = session.source_path();
-    let of_before = compared.as_ref().map(|(before, ..)| before.header().source.path.clone());
+    let of_before = compared.as_ref().map(|before| before.side.header().source.path.clone());
     let title = title_of(path, of_before.as_deref());
     let layout = StepLayout { order: StepOrder::default(), limit: None, by_kernel: false, full_names: args.common.full_names };
     let (mut total, mut kept) = (0, 0);
@@ -91,8 +106,10 @@ pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failur
         if !trace.memory.is_empty() {
             documents.add("memory", &wire::memory(&header, &results.memory))?;
         }
-        let mut before = None;
-        if let Some((side, diff, first)) = &compared {
+        let (mut before, mut before_lanes) = (None, None);
+        if let Some(Earlier { side, diff, triage: first, steps, idle }) = &compared {
+            let sources = OverviewSources { triage: first, steps, idle: &idle.table, stretches: &idle.stretches };
+            before_lanes = Some((overview_lanes(&side.index, &side.scope, &sources, &room.overview), side, first, steps));
             documents.add("diff", &wire::diff(&side.header(), &header, diff, None))?;
             let mut of_before = Documents { limits: &room.limits, cuts: documents.cuts, made: Vec::new() };
             of_before.add("triage", &wire::triage(&side.header(), first, side.index.trace()))?;
@@ -108,6 +125,12 @@ pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failur
             cuts,
             overview: Some(HtmlOverview { overview: &overview, trace, steps: &results.steps, triage: &results.triage }),
             text: &text,
+            before_overview: before_lanes.as_ref().map(|(overview, side, triage, steps)| HtmlOverview {
+                overview,
+                trace: side.index.trace(),
+                steps,
+                triage,
+            }),
             limits: room.limits,
             names_bytes: room.names_bytes,
         };
@@ -119,7 +142,7 @@ pub(super) fn run(out: &Out<'_>, session: &mut Session<'_>) -> Result<(), Failur
         session.trust_to_stderr();
     }
     session.finish()?;
-    compared.map_or(Ok(()), |(before, ..)| session.judge(&before))
+    compared.map_or(Ok(()), |before| session.judge(&before.side))
 }
 
 /// Documents in the making.

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use super::{export, json, sum};
-use crate::harness::{print, root, run, run_with, trace};
+use crate::harness::{command, print, root, run, run_with, trace};
 use crate::redaction::{TOKEN, USER, planted};
 
 pub(super) fn csv(text: &str) -> Vec<Vec<String>> {
@@ -53,6 +53,73 @@ fn a_folder_of_tables_has_the_rows_and_the_answers() {
     }
     let one = print(&["export", &path, "--table", "calls", "--step", "3", "-q"]);
     assert_eq!(csv(&one), calls);
+}
+
+/// Names and bytes of all files of a folder.
+fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let mut files: Vec<_> = entries.map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())).collect();
+    files.sort();
+    files
+}
+
+#[cfg(unix)]
+#[test]
+fn tables_of_two_runs_never_stand_side_by_side() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("tables");
+    let made = export(&trace("bad"), &folder, &["--to", "csv"]);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let before = contents(&folder);
+    assert_eq!(before.len(), 15);
+    // Operators fit in files of 16 KiB, the rows of this trace do not; the signal that would end the program is ignored, so that it sees an
+    // error of writing, as of a full disk.
+    let program = env!("CARGO_BIN_EXE_longpole");
+    let fails = |folder: &Path| {
+        let script =
+            format!("trap '' XFSZ; ulimit -f 16; exec '{program}' export {} --to csv -o '{}'", trace("qwen3_eager"), folder.display());
+        std::process::Command::new("/bin/sh").args(["-c", &script]).current_dir(root()).output().unwrap()
+    };
+    let failed = fails(&folder);
+    let said = String::from_utf8(failed.stderr).unwrap();
+    assert!(failed.status.code() == Some(2) && said.contains("cannot write the output") && said.contains("tables: "), "{said}");
+    assert!(contents(&folder) == before, "the tables of the first run are whole");
+    let new = directory.path().join("new");
+    assert_eq!((fails(&new).status.code(), new.exists()), (Some(2), false));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_leaves_the_old_tables() {
+    use std::os::unix::process::ExitStatusExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("tables");
+    assert_eq!(export(&trace("bad"), &folder, &["--to", "csv"]).code, Some(0));
+    let before = contents(&folder);
+    // On a busy machine the signal may come too late.
+    let was_ended = (0..20).any(|_| {
+        let names = || fs::read_dir(&folder).unwrap().count();
+        let args = ["export", &trace("qwen3_eager"), "--to", "csv", "-o", folder.to_str().unwrap()];
+        let mut child = command(&args).stderr(std::process::Stdio::null()).spawn().unwrap();
+        while names() == before.len() && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(std::time::Duration::from_micros(200));
+        }
+        // The hidden folder is there some moments before it is guarded.
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        let kill = format!("kill -TERM {}", child.id());
+        assert!(std::process::Command::new("/bin/sh").args(["-c", &kill]).status().unwrap().success());
+        let status = child.wait().unwrap();
+        if status.success() {
+            // The tables of this run are there, all of them.
+            assert_eq!(names(), before.len());
+            assert_eq!(export(&trace("bad"), &folder, &["--to", "csv"]).code, Some(0));
+            return false;
+        }
+        assert_eq!(status.signal(), Some(15), "it ends as it would without a guard");
+        assert!(contents(&folder) == before);
+        true
+    });
+    assert!(was_ended);
 }
 
 #[test]
@@ -140,6 +207,11 @@ fn what_cannot_be_is_refused_before_it_is_read() {
         assert_eq!(made.stdout, "", "{args:?}");
     }
     assert!(fs::read(file).unwrap() == before);
+    // A folder with the name of a table.
+    let taken = directory.path().join("taken");
+    fs::create_dir_all(taken.join("ops.csv")).unwrap();
+    let made = run(&["export", file, "--to", "csv", "-o", taken.to_str().unwrap()]);
+    assert!(made.code == Some(2) && made.stderr.contains("ops.csv` is no file, and is not replaced"), "{:?} {}", made.code, made.stderr);
     // One of the tables would have the input's name.
     let calls = directory.path().join("calls.csv");
     fs::write(&calls, &before).unwrap();

@@ -249,3 +249,40 @@ fn names_are_shown_as_text() {
         }
     }
 }
+
+/// A set of recordings whose order by name is not that of their ranks.
+pub(crate) fn ranks_out_of_order(folder: &Path) {
+    for rank in [10, 2, 0] {
+        let text = format!(
+            r#"{{"distributedInfo":{{"backend":"nccl","rank":{rank},"world_size":11}},"traceEvents":[
+{{"ph":"X","cat":"cpu_op","name":"op","pid":{pid},"tid":{pid},"ts":1,"dur":20}},
+{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":{pid},"tid":{pid},"ts":2,"dur":3,"args":{{"correlation":1}}}},
+{{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":10,"dur":5,"args":{{"device":0,"stream":7,"correlation":1}}}}]}}"#,
+            pid = 500 - rank,
+        );
+        fs::write(folder.join(format!("rank{rank}.json")), text).unwrap();
+    }
+}
+
+#[test]
+fn ranks_are_in_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let input = directory.path().join("run");
+    fs::create_dir(&input).unwrap();
+    ranks_out_of_order(&input);
+    let output = directory.path().join("out.pftrace");
+    let made = export(input.to_str().unwrap(), &output, &[]);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
+    let perfetto = Perfetto::read(&fs::read(&output).unwrap());
+    let mut tops: Vec<(i64, u64, &str)> = perfetto
+        .tracks
+        .iter()
+        .filter(|(_, (_, parent))| parent.is_none())
+        .map(|(id, (name, _))| (perfetto.places[id], *id, name.as_str()))
+        .collect();
+    tops.sort_unstable();
+    let names: Vec<&str> = tops.iter().map(|(.., name)| *name).collect();
+    let expected = ["rank 0 GPU 0", "rank 2 GPU 0", "rank 10 GPU 0", "rank 0 process 500", "rank 2 process 498", "rank 10 process 490"];
+    assert_eq!(names, expected);
+    assert!(tops.is_sorted_by_key(|(_, id, _)| *id), "the file has the same order: {tops:?}");
+}

@@ -82,6 +82,8 @@ pub(crate) struct Slice {
 pub(crate) struct Perfetto {
     /// Names and parents of tracks.
     pub(crate) tracks: HashMap<u64, (String, Option<u64>)>,
+    /// The place of a track among its siblings.
+    pub(crate) places: HashMap<u64, i64>,
     pub(crate) slices: Vec<Slice>,
     /// Track, time, value.
     pub(crate) counts: Vec<(u64, u64, i64)>,
@@ -122,6 +124,8 @@ impl Perfetto {
                 read.texts.push(text(&track, 2));
                 let before = read.tracks.insert(id, (text(&track, 2), parent));
                 assert!(before.is_none(), "track {id} twice");
+                let place = number(&track, 12).unwrap_or(0);
+                read.places.insert(id, place as i64);
             }
             for event in messages(&packet, 11) {
                 events.push(Event { at: number(&packet, 8).expect("a time"), fields: fields(event) });
