@@ -16,7 +16,7 @@ pub(crate) struct DevicePace {
     pub(crate) rank: usize,
     /// First start to last end of the work in scope.
     pub(crate) extent: Interval,
-    /// The time that shares are of: the extent, and when it worked for others inside the scope; not when it did between instances.
+    /// The time that shares are of: the extent where it was recorded, and when it worked for others inside the scope; not when it did between instances.
     pub(crate) span: IntervalSet,
     /// Inside the extent, when it ran nothing at all. Absent when these are the gaps of its rank, which has no other device: a trace has as
     /// many of them as kernels.
@@ -31,7 +31,8 @@ pub(crate) struct DevicePace {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pace {
     pub(crate) devices: Vec<DevicePace>,
-    /// When any device of each rank was busy, with work from outside the scope too.
+    /// When any device of each rank was busy, with work from outside the scope too, and when nothing was recorded of the rank: all the time in
+    /// which nobody can say that it idled.
     pub(crate) busy: Vec<IntervalSet>,
     /// Pieces of work in scope.
     pub(crate) activities: u64,
@@ -65,6 +66,9 @@ impl Pace {
             }
             let others = IntervalSet::from_unsorted(others.into_iter().map(interval).collect());
             devices.extend(of_device(index, rank, &rows, &others, &whole, !is_alone).map(|(pace, _)| pace));
+        }
+        for (rank, busy) in busy.iter_mut().enumerate() {
+            busy.extend(trace.unobserved.of_rank(rank).intervals());
         }
         Self { devices, activities: activities_inside, busy: busy.into_iter().map(IntervalSet::from_unsorted).collect() }
     }
@@ -159,6 +163,7 @@ pub(crate) fn time_within(intervals: impl Iterator<Item = Interval>, set: &Inter
 pub(crate) fn starved_and_span(index: &TraceIndex<'_>, cold: impl Fn(usize) -> IntervalSet) -> Option<(Ns, Ns)> {
     let trace = index.trace();
     let activities = &trace.activities;
+    let cold = |rank| if trace.unobserved.is_empty() { cold(rank) } else { cold(rank).union(trace.unobserved.of_rank(rank)) };
     let cold: Vec<IntervalSet> = (0..trace.ranks.len().max(1)).map(cold).collect();
     let without_cold = |rank: usize, piece: Interval| {
         let overlaps = cold.get(rank).into_iter().flat_map(IntervalSet::intervals).map(|cold| {
@@ -219,6 +224,7 @@ fn of_device(
     let (mut idle, mut starved, mut in_call) = (Vec::new(), Vec::new(), Vec::new());
     let (mut starved_ns, mut in_call_ns) = (Ns::ZERO, Ns::ZERO);
     let mut extent: Option<Interval> = None;
+    let unobserved = trace.unobserved.of_rank(rank);
     for &row in rows {
         let own = Interval::new(trace.activities.start[row as usize], trace.activities.dur[row as usize]);
         let known = extent.get_or_insert(own);
@@ -233,7 +239,8 @@ fn of_device(
                 let launched = call.start.clamp(gap.start, gap.end);
                 let before = Interval { start: gap.start, end: launched };
                 let inside = Interval { start: launched, end: call.end.clamp(launched, gap.end) };
-                (starved_ns, in_call_ns) = (starved_ns + before.len(), in_call_ns + inside.len());
+                starved_ns += before.len() - unobserved.time_within(before);
+                in_call_ns += inside.len() - unobserved.time_within(inside);
                 if keep && !before.is_empty() {
                     starved.push(before);
                 }
@@ -246,6 +253,7 @@ fn of_device(
     }
     let alone = |gaps: Vec<Interval>| {
         let gaps = IntervalSet::from_unsorted(gaps);
+        let gaps = if unobserved.is_empty() { gaps } else { gaps.difference(unobserved) };
         if others.is_empty() { gaps } else { gaps.difference(others) }
     };
     let extent = extent?;

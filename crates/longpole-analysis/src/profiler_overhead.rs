@@ -37,7 +37,7 @@ pub struct ProfilerOverhead {
     pub count: u64,
     /// Their union inside the window.
     pub busy_ns: Ns,
-    /// Length of the window.
+    /// Length of the window, without the time in which nothing was recorded.
     pub wall_ns: Ns,
     /// What the longest of them did.
     pub longest: StrId,
@@ -62,7 +62,7 @@ pub fn profiler_overhead(trace: &Trace) -> Option<ProfilerOverhead> {
         count: found.len() as u64,
         longest: overheads.name[*longest],
         busy_ns: IntervalSet::from_unsorted(found.iter().map(|(interval, _)| *interval).collect()).total(),
-        wall_ns: last - first,
+        wall_ns: last - first - trace.unobserved.of_all(0..trace.ranks.len()).time_within(Interval { start: first, end: last }),
     })
 }
 

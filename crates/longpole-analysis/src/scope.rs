@@ -264,18 +264,23 @@ impl Scope {
 
     /// The length of the scope. For the whole trace: first to last event. For ranges and steps: the union over instances of
     /// `[start, end]`, the end put off to the end of the last device work launched in the instance. A time window likewise, cut to the
-    /// trace's own; a rank: first to last event of it.
+    /// trace's own; a rank: first to last event of it. Time in which nothing was recorded of any rank in scope is not in it.
     pub fn wall(&self, index: &TraceIndex<'_>) -> Ns {
-        let window = index.trace().window.bounds();
-        let Some(parts) = &self.parts else { return window.map_or(Ns::ZERO, |(first, last)| last - first) };
-        parts.intervals(index).total()
+        self.intervals(index).total()
     }
 
     /// What [`Scope::wall`] is the length of.
     pub fn intervals(&self, index: &TraceIndex<'_>) -> IntervalSet {
         let window = index.trace().window.bounds();
         let whole = || IntervalSet::from_unsorted(window.map(|(start, end)| Interval { start, end }).into_iter().collect());
-        self.parts.as_ref().map_or_else(whole, |parts| parts.intervals(index))
+        let all = self.parts.as_ref().map_or_else(whole, |parts| parts.intervals(index));
+        let unobserved = self.unobserved(index.trace());
+        if unobserved.is_empty() { all } else { all.difference(&unobserved) }
+    }
+
+    /// When nothing was recorded of any rank in scope: between the windows of a recording that has several. It is in no part of the scope.
+    pub fn unobserved(&self, trace: &Trace) -> IntervalSet {
+        if trace.unobserved.is_empty() { IntervalSet::EMPTY } else { trace.unobserved.of_all(self.ranks(trace)) }
     }
 }
 

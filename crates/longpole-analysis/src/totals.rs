@@ -22,7 +22,7 @@ pub struct DeviceTotals {
     pub device: DeviceId,
     /// Union of all its activity.
     pub busy_ns: Ns,
-    /// First start to last end of its activity.
+    /// First start to last end of its activity, without the time between the windows of a recording.
     pub span_ns: Ns,
     /// The part of the span in which it ran nothing, from outside the scope neither.
     pub idle_ns: Ns,
@@ -42,11 +42,37 @@ pub struct DeviceTotals {
     pub activities: u64,
 }
 
+/// What lies between the windows of a recording that has several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unrecorded {
+    /// Windows that the scope reaches into.
+    pub windows: u64,
+    /// Time between the first and the last of them in which nothing was recorded.
+    pub between_ns: Ns,
+}
+
+impl Unrecorded {
+    /// Of a scope.
+    fn of(index: &TraceIndex<'_>, scope: &Scope) -> Option<Self> {
+        let unobserved = scope.unobserved(index.trace());
+        let extent = if unobserved.is_empty() { None } else { scope.intervals(index).extent() }?;
+        let (mut windows, mut between_ns) = (1, Ns::ZERO);
+        for stretch in unobserved.within(extent) {
+            windows += 1;
+            between_ns += stretch.len();
+        }
+        (windows > 1).then_some(Self { windows, between_ns })
+    }
+}
+
 /// Totals of the scope. Device times are sums over devices; absent when no device activity was recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Totals {
-    /// First to last event of any kind; for a scope, the union of its instances, device work included.
+    /// First to last event of any kind; for a scope, the union of its instances, device work included. Time in which nothing was recorded is
+    /// not in it.
     pub wall_ns: Ns,
+    /// Time inside the scope, from its first to its last event, in which nothing was recorded; absent where all was.
+    pub unrecorded: Option<Unrecorded>,
     /// Union of device activity.
     pub gpu_busy_ns: Option<Ns>,
     /// The part of the span in which nothing ran, from outside the scope neither.
@@ -159,6 +185,7 @@ pub fn totals(index: &TraceIndex<'_>, scope: &Scope) -> Totals {
     let host_ops = (0..host_ops.len()).filter(|&row| scope.includes_host(trace, host_ops.thread[row], host_ops.start[row])).count() as u64;
     Totals {
         wall_ns,
+        unrecorded: Unrecorded::of(index, scope),
         gpu_busy_ns,
         gpu_idle_ns: sum(|d| d.idle_ns),
         gpu_outside_ns: sum(|d| d.outside_ns),
@@ -209,11 +236,14 @@ fn device_totals(trace: &Trace, device: DeviceId, mut work: Work, scope: &Interv
         sums.iter().enumerate().filter(|(bits, _)| holds(*bits)).map(|(_, time)| *time).sum()
     };
     let busy_ns = time(own, 0);
+    // The device did no work then that anybody knows of, nor did anybody see it idle.
+    let unobserved = trace.unobserved.of_rank(trace.devices[device.index()].rank as usize).time_within(extent);
+    let span_ns = extent.len() - unobserved;
     Some(DeviceTotals {
         device,
         busy_ns,
-        span_ns: extent.len(),
-        idle_ns: extent.len() - busy_ns - alone(EXTENT),
+        span_ns,
+        idle_ns: span_ns - busy_ns - alone(EXTENT),
         outside_ns: alone(SCOPE),
         kernel_busy_ns: time(kernels, 0),
         copy_busy_ns: time(COPIES, 0),

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use longpole_trace::{Aggregates, EventWindow, Interval, Ns, Part, ProblemCode, Problems, RankInfo, Recorder, Tid, Trace, TraceBuilder};
+use longpole_trace::{
+    Aggregates, EventWindow, Interval, IntervalSet, Ns, Part, ProblemCode, Problems, RankInfo, Recorder, Tid, Trace, TraceBuilder,
+};
 
 use crate::error::ImportError;
 use crate::formats::{FORMATS, Reading, Report, Source};
@@ -14,6 +16,7 @@ use crate::kineto::{Counting, FileFacts, FileSource};
 use crate::neighbours::{binary_neighbour, has_report_name, json_neighbour};
 use crate::nsys::export;
 use crate::rank_files::{is_export_name, is_trace_name, rank_in_name, trace_files};
+use crate::unobserved::without_events;
 
 /// An input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -360,6 +363,7 @@ impl<'p> Importer<'p> {
             describe_rank(&mut self.builder, &facts);
             problems.extend(facts.problems);
         }
+        note_windows(self.builder.trace_mut(), &mut problems);
         let mut trace = self.builder.finish();
         trace.recorded.shapes |= (0..trace.host_ops.len()).any(|row| trace.host_ops.shapes(row).is_some());
         trace.recorded.memory |= !trace.memory.is_empty();
@@ -430,6 +434,10 @@ impl<'p> Importer<'p> {
                 *from += shift;
                 *to += shift;
             }
+            for stretch in &mut facts.unobserved {
+                stretch.start += shift;
+                stretch.end += shift;
+            }
             if let Some((first, last)) = facts.window.bounds() {
                 window.include(first + shift, last + shift);
                 windows.push((first + shift, last + shift));
@@ -440,6 +448,17 @@ impl<'p> Importer<'p> {
         trace.base_unix_ns = earliest;
         trace.window = window;
         trace.events_read = self.files.iter().map(|facts| facts.events).sum();
+    }
+}
+
+/// Says that nothing was recorded between windows, if so.
+fn note_windows(trace: &Trace, problems: &mut Problems) {
+    let Some((start, end)) = trace.window.bounds() else { return };
+    let unobserved = trace.unobserved.of_all(0..trace.ranks.len());
+    let between: Vec<Ns> = unobserved.within(Interval { start, end }).map(Interval::len).collect();
+    if !between.is_empty() {
+        problems.add_many(ProblemCode::RecordedInWindows, between.len() as u64 + 1, None, || None);
+        problems.note_time(ProblemCode::RecordedInWindows, between.into_iter().sum());
     }
 }
 
@@ -466,6 +485,11 @@ fn describe_rank(builder: &mut TraceBuilder, facts: &FileFacts) {
         builder.trace_mut().parts.push(Part { rank: rank_index, host, has_device_work: part.has_device_work });
     }
     let trace = builder.trace_mut();
+    if !facts.unobserved.is_empty() {
+        let stretches = IntervalSet::from_unsorted(facts.unobserved.clone());
+        let stretches = without_events(trace, rank_index, &stretches);
+        trace.unobserved.set(index, stretches);
+    }
     if index == 0 {
         trace.versions = facts.versions.clone();
     }

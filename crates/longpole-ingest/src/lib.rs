@@ -17,6 +17,7 @@ mod nsys;
 mod rank_files;
 mod recording;
 mod totals;
+mod unobserved;
 
 pub use error::ImportError;
 pub use formats::{Answers, FormatFacts, QUESTIONS, formats};

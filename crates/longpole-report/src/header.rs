@@ -74,6 +74,7 @@ fn sentence(note: &Note) -> String {
     let times = match (note.out_of, note.count) {
         (Some(whole), part) => Some(format!("{} of {}", count(part), count(whole))),
         _ if matches!(note.code, "profiler_overhead" | "recorder_cost") => None,
+        _ if note.code == "recorded_in_windows" => Some(format!("{} windows", count(note.count))),
         (None, 1) if is_whole => None,
         (None, 1) => Some("once".to_owned()),
         (None, many) => Some(format!("{} times", count(many))),
@@ -82,6 +83,7 @@ fn sentence(note: &Note) -> String {
         "truncated" => format!("{at} of the run were read"),
         "start_before_launch" => format!("at most {at}"),
         "stream_overlap" => format!("largest overlap {at}"),
+        "recorded_in_windows" => format!("{at} between them not recorded"),
         "impossible_duration" => format!("largest overrun {at}"),
         _ => at,
     });

@@ -12,7 +12,7 @@ use crate::suspects::{hanging, host_clock_text, questions_text, suspects_markdow
 use crate::table::{NOTHING_MATCHES, Table};
 use crate::text_table::{TextOptions, text};
 use crate::trust::{Grade, Trust};
-use crate::units::{percent, plural, time};
+use crate::units::{count, percent, plural, time};
 use crate::views;
 
 /// The heads of the five lines, in order.
@@ -112,7 +112,9 @@ fn totals_lines(totals: &Totals, trace: &Trace) -> Vec<Line> {
     let show = |value: Option<Ns>| value.map_or_else(absent, time);
     let line = |label: &str, value: String, aside: String| Line { label: label.to_owned(), value, aside };
     let busy = totals.gpu_busy_ns;
-    let mut lines = vec![line("wall", time(totals.wall_ns), asides([Some(plural(totals.host_ops, "operator call", "operator calls"))]))];
+    let calls = plural(totals.host_ops, "operator call", "operator calls");
+    let windows = totals.unrecorded.map(|unrecorded| format!("in {} windows", count(unrecorded.windows)));
+    let mut lines = vec![line("wall", time(totals.wall_ns), asides([Some(calls), windows]))];
     if busy.is_none() {
         let why = if trace.activities.is_empty() { "no device activity was recorded" } else { "no device activity is in scope" };
         lines.push(line("GPU busy", absent(), why.to_owned()));

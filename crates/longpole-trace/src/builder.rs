@@ -11,6 +11,7 @@ use crate::entities::{Device, DeviceProperties, Lane, Part, Process, RankInfo, R
 use crate::ids::{ActivityId, AggregateId, DetailId, DeviceId, GraphNodeId, LaneId, ProcessId, StrId, ThreadId};
 use crate::native::{CpuSample, CpuSamples, OsCall, OsCalls};
 use crate::ns::Ns;
+use crate::observed::Unobserved;
 use crate::recorder::Recorder;
 use crate::strings::Strings;
 use crate::tables::{
@@ -53,6 +54,8 @@ pub struct Trace {
     pub base_unix_ns: Option<i64>,
     /// First to last event of any kind.
     pub window: EventWindow,
+    /// Stretches of the window in which nothing was recorded.
+    pub unobserved: Unobserved,
     /// The recordings, at least one in a trace that was imported.
     pub ranks: Vec<RankInfo>,
     /// Of recordings that were cut out of longer ones: what they are about.

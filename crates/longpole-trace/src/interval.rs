@@ -38,6 +38,9 @@ pub struct IntervalSet {
 }
 
 impl IntervalSet {
+    /// The set without time.
+    pub const EMPTY: Self = Self { intervals: Vec::new() };
+
     /// The union of any intervals, in any order. Empty intervals hold no time and vanish.
     pub fn from_unsorted(mut intervals: Vec<Interval>) -> Self {
         intervals.retain(|i| !i.is_empty());
@@ -161,5 +164,31 @@ impl IntervalSet {
     pub fn contains(&self, at: Ns) -> bool {
         let after = self.intervals.partition_point(|i| i.start <= at);
         after > 0 && at < self.intervals[after - 1].end
+    }
+
+    /// The time of the set inside an interval.
+    pub fn time_within(&self, interval: Interval) -> Ns {
+        self.within(interval).map(Interval::len).sum()
+    }
+
+    /// The parts of the set inside an interval, in order.
+    pub fn within(&self, interval: Interval) -> impl Iterator<Item = Interval> + use<'_> {
+        let first = self.intervals().partition_point(|part| part.end <= interval.start);
+        let parts = self.intervals().get(first..).unwrap_or_default().iter();
+        parts
+            .take_while(move |part| part.start < interval.end)
+            .map(move |part| Interval { start: part.start.max(interval.start), end: part.end.min(interval.end) })
+            .filter(|part| !part.is_empty())
+    }
+
+    /// The parts of an interval outside the set, in order.
+    pub fn outside(&self, interval: Interval) -> impl Iterator<Item = Interval> + use<'_> {
+        let end = Interval { start: interval.end, end: interval.end };
+        let mut from = interval.start;
+        self.within(interval).chain(std::iter::once(end)).filter_map(move |part| {
+            let before = Interval { start: from, end: part.start };
+            from = part.end;
+            (!before.is_empty()).then_some(before)
+        })
     }
 }

@@ -19,6 +19,7 @@ mod ids;
 mod interval;
 mod native;
 mod ns;
+mod observed;
 mod problems;
 mod recorder;
 mod rewrite;
@@ -33,6 +34,7 @@ pub use ids::{ActivityId, AggregateId, ApiCallId, DetailId, DeviceId, GraphNodeI
 pub use interval::{Interval, IntervalSet};
 pub use native::{CpuSample, CpuSamples, OsCall, OsCalls};
 pub use ns::Ns;
+pub use observed::Unobserved;
 pub use problems::{Problem, ProblemCode, Problems, Severity};
 pub use recorder::{Advice, Recorder};
 pub use strings::Strings;

@@ -180,6 +180,8 @@ problem_codes! {
         "durations are not affected; compare times of day with other logs with care";
     /// What recording itself cost.
     RecorderCost, "recorder_cost", Info, "recording took host time of the program", "host times include it; --range makes it less, and --api all more";
+    /// The recorder was switched off between the first event and the last.
+    RecordedInWindows, "recorded_in_windows", Info, "recorded window by window", "wall and idle time are of the windows alone";
     /// A tree of sums that is not valid JSON from some place on.
     DamagedTree, "damaged_tree", DataLoss, "the profile is not valid JSON from some place on; everything before it was read",
         "write the profile again, or copy it again; until then totals are lower bounds";

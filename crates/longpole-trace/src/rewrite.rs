@@ -16,6 +16,7 @@ impl Trace {
             strings,
             base_unix_ns: _,
             window: _,
+            unobserved: _,
             ranks,
             parts: _,
             processes,

@@ -7,18 +7,26 @@ use longpole_trace::Ns;
 use super::gaps::{DeviceGaps, Gaps};
 use super::tally::Part;
 use super::types::{IdleCause, RangeIdle};
+use crate::index::TraceIndex;
 use crate::ranges::{RangeExtent, RangeRow};
 
 /// Time by cause, and that with an empty queue behind.
 type Sums = [Ns; IdleCause::COUNT + 1];
 
 /// The rows of the range table that have device work. `empty` holds, by gap, the time with an empty queue.
-pub(super) fn rows(gaps: &Gaps, parts: &[Vec<Part>], empty: &[Ns], rows: Vec<RangeRow>, mut extents: Vec<RangeExtent>) -> Vec<RangeIdle> {
+pub(super) fn rows(
+    index: &TraceIndex<'_>,
+    gaps: &Gaps,
+    parts: &[Vec<Part>],
+    empty: &[Ns],
+    rows: Vec<RangeRow>,
+    mut extents: Vec<RangeExtent>,
+) -> Vec<RangeIdle> {
     let mut sums: Vec<Option<(Sums, Ns)>> = vec![None; rows.len()];
     extents.sort_unstable_by_key(|extent| (extent.device, extent.extent.start));
     for of_device in extents.chunk_by(|a, b| a.device == b.device) {
         if let Ok(at) = gaps.devices.binary_search_by_key(&of_device[0].device, |device| device.device) {
-            add_device(gaps, &gaps.devices[at], parts, empty, of_device, &mut sums);
+            add_device(index, gaps, &gaps.devices[at], parts, empty, of_device, &mut sums);
         }
     }
     rows.into_iter().zip(sums).filter_map(|(row, sums)| Some(row_of(row, sums?))).collect()
@@ -27,6 +35,7 @@ pub(super) fn rows(gaps: &Gaps, parts: &[Vec<Part>], empty: &[Ns], rows: Vec<Ran
 /// Adds the instances on one device. They begin and end as activities do, never inside a gap, so that the sums of an instance are
 /// those up to its end less those up to its start.
 fn add_device(
+    index: &TraceIndex<'_>,
     gaps: &Gaps,
     device: &DeviceGaps,
     parts: &[Vec<Part>],
@@ -40,6 +49,8 @@ fn add_device(
         edges.extend([(extent.extent.start, at as u32, false), (extent.extent.end, at as u32, true)]);
     }
     edges.sort_unstable();
+    let trace = index.trace();
+    let unobserved = trace.unobserved.of_rank(trace.devices[device.device.index()].rank as usize);
     let mut so_far: Sums = [Ns::ZERO; IdleCause::COUNT + 1];
     let mut at_gap = device.gaps.start;
     let first = parts.partition_point(|chunk| chunk.last().is_none_or(|part| (part.gap as usize) < at_gap));
@@ -63,7 +74,7 @@ fn add_device(
             }
         }
         if is_end {
-            *span += extent.extent.len();
+            *span += extent.extent.len() - unobserved.time_within(extent.extent);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The gaps of each device, and what the device's side of them was.
 
-use longpole_trace::{ActivityId, ActivityKind, ApiCallId, DeviceId, Interval, LaneId, Ns, Trace};
+use longpole_trace::{ActivityId, ActivityKind, ApiCallId, DeviceId, Interval, IntervalSet, LaneId, Ns, Trace};
 
 use super::types::IdleCause;
 use super::waits::Waits;
@@ -36,6 +36,11 @@ pub(super) struct Gap {
 }
 
 impl Gap {
+    /// The same gap as far as it lies in a window of the recording: the host launches what ends it, and the device takes it up, when they do.
+    fn part(self, part: Interval) -> Self {
+        Self { start: part.start, end: part.end, changes_at: self.changes_at.clamp(part.start, part.end), ..self }
+    }
+
     /// The call that launched what ends the gap.
     pub(super) fn call(&self) -> Option<ApiCallId> {
         (self.call != NONE).then_some(ApiCallId(self.call))
@@ -59,6 +64,8 @@ pub(super) struct DeviceGaps {
     pub(super) device: DeviceId,
     /// First start to last end of the scope's activity.
     pub(super) extent: Interval,
+    /// The length of that, without the time in which nothing was recorded.
+    pub(super) span: Ns,
     /// Its gaps, as positions in the list of all.
     pub(super) gaps: std::ops::Range<usize>,
     /// All activities of the device, in order of start.
@@ -80,8 +87,10 @@ impl Gaps {
         for (device, (extent, rows)) in extents(index, scope).into_iter().zip(rows_by_device(trace)).enumerate() {
             let Some(extent) = extent else { continue };
             let first = gaps.all.len();
-            sweep.run(&rows, extent, &mut gaps.all);
-            gaps.devices.push(DeviceGaps { device: DeviceId::from_index(device), extent, gaps: first..gaps.all.len(), rows });
+            let unobserved = trace.unobserved.of_rank(trace.devices[device].rank as usize);
+            sweep.run(&rows, extent, unobserved, &mut gaps.all);
+            let span = extent.len() - unobserved.time_within(extent);
+            gaps.devices.push(DeviceGaps { device: DeviceId::from_index(device), extent, span, gaps: first..gaps.all.len(), rows });
         }
         gaps.all.shrink_to_fit();
         gaps
@@ -163,7 +172,7 @@ impl<'a, 't> Sweep<'a, 't> {
         }
     }
 
-    fn run(&mut self, rows: &[u32], extent: Interval, gaps: &mut Vec<Gap>) {
+    fn run(&mut self, rows: &[u32], extent: Interval, unobserved: &IntervalSet, gaps: &mut Vec<Gap>) {
         let trace = self.index.trace();
         let mut last: Option<Last> = None;
         self.device += 1;
@@ -175,7 +184,13 @@ impl<'a, 't> Sweep<'a, 't> {
                 && extent.start <= last.end
                 && start <= extent.end
             {
-                gaps.push(self.gap(last, row, start));
+                let whole = self.gap(last, row, start);
+                if unobserved.is_empty() {
+                    gaps.push(whole);
+                } else {
+                    let parts = unobserved.outside(Interval { start: whole.start, end: whole.end });
+                    gaps.extend(parts.map(|part| whole.part(part)));
+                }
             }
             self.seen[trace.activities.name[row as usize].index()] = self.device;
             if last.is_none_or(|last| end >= last.end) {

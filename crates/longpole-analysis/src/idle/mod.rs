@@ -99,7 +99,7 @@ impl<'a, 't> IdleWalk<'a, 't> {
         let (causes_of_device, causes) = tally.cause_rows();
         let mut table = IdleTable {
             idle_ns: Some(gaps.all.iter().map(|gap| gap.end - gap.start).sum()),
-            span_ns: Some(gaps.devices.iter().map(|device| device.extent.len()).sum()),
+            span_ns: Some(gaps.devices.iter().map(|device| device.span).sum()),
             causes,
             by_frame: tally.frame_rows(),
             host_samples: samples::of_gaps(index, gaps),
@@ -118,7 +118,7 @@ impl<'a, 't> IdleWalk<'a, 't> {
             sum.unlaunched += queue.queue.unlaunched;
             table.devices.push(DeviceIdle {
                 device: device.device,
-                span_ns: device.extent.len(),
+                span_ns: device.span,
                 idle_ns: of_device.iter().map(|gap| gap.end - gap.start).sum(),
                 gaps: of_device.len() as u64,
                 causes,
@@ -129,7 +129,7 @@ impl<'a, 't> IdleWalk<'a, 't> {
         table.queue.mean_depth = queue::mean(depth_ns, table.queue.window_ns);
         let parts = tally.parts.take().map(Parts::by_gap).unwrap_or_default();
         if has_ranges {
-            table.by_range = by_range::rows(gaps, &parts, &empty, range_rows, extents);
+            table.by_range = by_range::rows(index, gaps, &parts, &empty, range_rows, extents);
         }
         (table, if with_stretches { IdleStretches::new(gaps, parts) } else { IdleStretches::default() })
     }

@@ -1,9 +1,10 @@
 //! How much work was queued: launched, and not started.
 //!
 //! An activity is in the queue of its device from the start of its launch call until it starts. Between two changes of the queue, of
-//! the device, or of the slice of time, all stays the same, so one pass over the merged times adds everything up.
+//! the device, or of the slice of time, all stays the same, so one pass over the merged times adds everything up. Time in which nothing was
+//! recorded is passed over: slices are equally long without it.
 
-use longpole_trace::{ActivityId, Ns};
+use longpole_trace::{ActivityId, Interval, Ns};
 
 use super::gaps::{DeviceGaps, Gap};
 use super::types::{DeviceIdle, Queue, QueueSample};
@@ -46,12 +47,19 @@ pub(super) fn of_device(index: &TraceIndex<'_>, device: &DeviceGaps, gaps: &[Gap
         }
     }
     launches.sort_unstable();
-    let slices = slices(first, last, 2 * device.rows.len());
+    let unobserved = trace.unobserved.of_rank(trace.devices[device.device.index()].rank as usize);
+    let windows: Vec<Interval> = unobserved.outside(device.extent).collect();
+    let slices = slices(&windows, device.span, 2 * device.rows.len());
     let (mut launches, mut starts) = (launches.into_iter().peekable(), starts.into_iter().peekable());
     let mut empty = vec![Ns::ZERO; gaps.len()];
     let mut sums = vec![Slice::default(); slices.len()];
-    let (mut depth, mut at_gap, mut at_slice, mut now) = (0_u64, 0, 0, first);
+    let (mut depth, mut at_gap, mut at_slice, mut at_window, mut now) = (0_u64, 0, 0, 0, first);
     while now < last {
+        while windows.get(at_window).is_some_and(|window| window.end <= now) {
+            at_window += 1;
+        }
+        let Some(&window) = windows.get(at_window) else { break };
+        now = now.max(window.start);
         // What starts as something else is launched makes room first; no start is before its own launch.
         while launches.next_if(|&at| at <= now).is_some() {
             depth += 1;
@@ -67,7 +75,7 @@ pub(super) fn of_device(index: &TraceIndex<'_>, device: &DeviceGaps, gaps: &[Gap
         }
         let gap = gaps.get(at_gap);
         let changes = [launches.peek().copied(), starts.peek().copied(), gap.map(|gap| if gap.start > now { gap.start } else { gap.end })];
-        let next = changes.into_iter().flatten().fold(slices[at_slice].1, Ns::min);
+        let next = changes.into_iter().flatten().fold(slices[at_slice].1.min(window.end), Ns::min);
         let sum = &mut sums[at_slice];
         sum.depth_ns += i128::from(depth) * i128::from((next - now).get());
         sum.max = sum.max.max(depth);
@@ -84,15 +92,15 @@ pub(super) fn of_device(index: &TraceIndex<'_>, device: &DeviceGaps, gaps: &[Gap
     let samples = slices.iter().zip(&sums).map(|(&(start, end), sum)| QueueSample {
         start,
         end,
-        mean_depth: sum.depth_ns as f64 / (end - start).get() as f64,
+        mean_depth: sum.depth_ns as f64 / ((end - start) - unobserved.time_within(Interval { start, end })).get() as f64,
         max_depth: sum.max,
         empty_ns: sum.empty,
     });
     let depth_ns = sums.iter().map(|sum| sum.depth_ns).sum();
     let queue = Queue {
-        window_ns: last - first,
+        window_ns: device.span,
         empty_ns: sums.iter().map(|sum| sum.empty).sum(),
-        mean_depth: mean(depth_ns, last - first),
+        mean_depth: mean(depth_ns, device.span),
         max_depth: sums.iter().map(|sum| sum.max).max().unwrap_or(0),
         unlaunched,
     };
@@ -104,10 +112,21 @@ pub(super) fn mean(depth_ns: i128, window: Ns) -> Option<f64> {
     (window > Ns::ZERO).then(|| depth_ns as f64 / window.get() as f64)
 }
 
-/// Slices of equal length, to the nanosecond; at most `most` of them, so that a device with little work costs little.
-fn slices(first: Ns, last: Ns, most: usize) -> Vec<(Ns, Ns)> {
-    let length = i128::from(last.get()) - i128::from(first.get());
+/// Slices of equal length, to the nanosecond, of the time in some windows, which is `length` in all; at most `most` of them, so that a device with
+/// little work costs little. A slice that is part of two windows reaches from the one into the other.
+fn slices(windows: &[Interval], length: Ns, most: usize) -> Vec<(Ns, Ns)> {
+    let length = i128::from(length.get());
     let count = length.clamp(0, DeviceIdle::SAMPLES.min(most) as i128);
-    let edge = |at: i128| Ns((i128::from(first.get()) + length * at / count.max(1)) as i64);
-    (0..count).map(|at| (edge(at), edge(at + 1))).collect()
+    let (mut at_window, mut before) = (0, 0_i128);
+    // The end of a slice that is `passed` into the windows: inside one, or where it ends.
+    let mut edge = |passed: i128| -> Option<Ns> {
+        while at_window + 1 < windows.len() && before + i128::from(windows[at_window].len().get()) < passed {
+            before += i128::from(windows[at_window].len().get());
+            at_window += 1;
+        }
+        Some(Ns((i128::from(windows.get(at_window)?.start.get()) + passed - before) as i64))
+    };
+    let mut start = windows.first().map_or(Ns::ZERO, |window| window.start);
+    let ends = (1..=count).filter_map(|at| edge(length * at / count.max(1)));
+    ends.map(|end| (std::mem::replace(&mut start, end), end)).collect()
 }

@@ -160,8 +160,28 @@ pub(crate) fn ranges_with_extents(index: &TraceIndex<'_>, scope: &Scope) -> (Vec
     (rows, extents.collect())
 }
 
-/// Every range with the work in scope that was launched inside it, whatever is around a range before it.
-fn instances(index: &TraceIndex<'_>, scope: &Scope, mut extents: Option<&mut Vec<(u32, DeviceId, Interval)>>) -> Vec<Instance> {
+/// Every range with the work in scope that was launched inside it, whatever is around a range before it. The span of work from several windows of
+/// a recording is without the time between them.
+fn instances(index: &TraceIndex<'_>, scope: &Scope, extents: Option<&mut Vec<(u32, DeviceId, Interval)>>) -> Vec<Instance> {
+    let trace = index.trace();
+    if trace.unobserved.is_empty() {
+        return whole_instances(index, scope, extents);
+    }
+    let mut found = Vec::new();
+    let mut instances = whole_instances(index, scope, Some(&mut found));
+    for &(at, device, extent) in &found {
+        if let Some(work) = &mut instances[at as usize].device {
+            work.span -= trace.unobserved.of_rank(trace.devices[device.index()].rank as usize).time_within(extent);
+        }
+    }
+    if let Some(extents) = extents {
+        *extents = found;
+    }
+    instances
+}
+
+/// The same, with spans from first to last.
+fn whole_instances(index: &TraceIndex<'_>, scope: &Scope, mut extents: Option<&mut Vec<(u32, DeviceId, Interval)>>) -> Vec<Instance> {
     let trace = index.trace();
     if trace.ranges.is_empty() {
         return Vec::new();

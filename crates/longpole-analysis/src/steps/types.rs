@@ -26,7 +26,7 @@ pub struct StepOptions<'o> {
     /// Keep only the second half of each group's steps, so that what warms up in the first is not in the figures.
     pub last_half: bool,
     /// Starts of windows of time that are halved each by itself, ascending, as [`window_starts`](super::window_starts) gives them; none for one
-    /// window around everything. Two steps in different windows do not follow each other.
+    /// window around everything but those of the recording itself. Two steps in different windows do not follow each other.
     pub windows: &'o [Ns],
 }
 

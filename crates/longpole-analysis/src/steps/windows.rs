@@ -25,9 +25,12 @@ pub fn window_starts(trace: &Trace, name: &str) -> Vec<Ns> {
 }
 
 /// The window of each step, by when its first work was launched: the device may be at it when the next window has begun. Work without a recorded
-/// launch is of the window in which it ran.
+/// launch is of the window in which it ran. `starts` are the windows that were asked for; those of the recording part steps besides.
 pub(super) fn windows_of(index: &TraceIndex<'_>, program: &Program, raws: &[Raw], starts: &[Ns]) -> Vec<usize> {
     let trace = index.trace();
+    let unobserved = trace.unobserved.of_rank(trace.devices[program.sequence.device.index()].rank as usize);
+    let mut starts: Vec<Ns> = starts.iter().copied().chain(unobserved.intervals().iter().map(|stretch| stretch.end)).collect();
+    starts.sort_unstable();
     let of = |raw: &Raw| {
         let &first = program.sequence.activities.get(*raw.positions.first()? as usize)?;
         let at = index.launch(first).map_or(trace.activities.start[first.index()], |(_, at)| at);

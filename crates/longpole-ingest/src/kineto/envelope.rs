@@ -1,6 +1,6 @@
 //! What surrounds the events: metadata before and after the event array, in any order.
 
-use longpole_trace::{DeviceProperties, Ns, ProblemCode, Problems, Recorded, Tid, Versions};
+use longpole_trace::{DeviceProperties, Interval, Ns, ProblemCode, Problems, Recorded, Tid, Versions};
 
 use crate::json::{Cursor, Damage, Decimal, Entered, Key, Value, ValueKind, parse_decimal_ns, parse_i64, parse_u64, unescape};
 
@@ -23,6 +23,8 @@ pub(super) struct Envelope {
     pub(super) recorded: Recorded,
     /// What the recording is about, if it is a part of a longer one.
     pub(super) part: Option<PartFacts>,
+    /// When nothing was recorded, if it is cut out of a recording in windows.
+    pub(super) unobserved: Vec<Interval>,
     /// What was lost of the trace that this one was made of, and how often; written by `longpole slice`.
     pub(super) lost: Option<Vec<(ProblemCode, u64)>>,
     /// The document is a bare array of events.
@@ -184,7 +186,7 @@ impl Envelope {
             b"hip_driver_version" => self.versions.hip_driver = hip_version(raw),
             b"deviceProperties" | b"computeProperties" => self.devices = devices(raw),
             b"distributedInfo" => self.take_distributed(raw),
-            b"longpole" => (self.part, self.lost) = (part(raw), lost(raw)),
+            b"longpole" => (self.part, self.lost, self.unobserved) = (part(raw), lost(raw), unobserved(raw)),
             _ => {}
         }
     }
@@ -208,6 +210,7 @@ impl Envelope {
         self.world_size = other.world_size.or(self.world_size);
         self.backend = other.backend.or(self.backend.take());
         self.part = other.part.or(self.part.take());
+        self.unobserved.extend(other.unobserved);
         self.lost = other.lost.or(self.lost.take());
         let (mine, theirs) = (&mut self.versions, other.versions);
         mine.cuda_runtime = theirs.cuda_runtime.or(mine.cuda_runtime.take());
@@ -267,6 +270,17 @@ fn part(raw: &[u8]) -> Option<PartFacts> {
     (host.is_some() || has_device_work).then_some(PartFacts { host, has_device_work })
 }
 
+/// Stretches in which nothing was recorded.
+fn unobserved(raw: &[u8]) -> Vec<Interval> {
+    let mut out = Vec::new();
+    for_members(raw, |key, value| {
+        if key == b"unobserved" {
+            out = stretches(value.raw).into_iter().map(|(_, _, start, end)| Interval { start, end }).collect();
+        }
+    });
+    out
+}
+
 /// Losses that are known by their code. A loss that is counted anew from what a slice holds is not taken over.
 fn lost(raw: &[u8]) -> Option<Vec<(ProblemCode, u64)>> {
     let mut lost: Vec<(ProblemCode, u64)> = Vec::new();
@@ -286,8 +300,16 @@ fn lost(raw: &[u8]) -> Option<Vec<(ProblemCode, u64)>> {
     (!lost.is_empty()).then_some(lost)
 }
 
-/// The intervals that can be read; one that cannot holds nothing.
+/// The intervals of threads that can be read; one that cannot holds nothing.
 fn intervals(raw: &[u8]) -> Vec<(i64, Tid, Ns, Ns)> {
+    stretches(raw).into_iter().filter_map(|(pid, tid, from, to)| Some((pid?, tid?, from, to))).collect()
+}
+
+/// A thread, as far as one is named, and an interval.
+type Stretch = (Option<i64>, Option<Tid>, Ns, Ns);
+
+/// The intervals that can be read, of a thread or of all.
+fn stretches(raw: &[u8]) -> Vec<Stretch> {
     let mut out = Vec::new();
     let mut cursor = Cursor::new(raw, Vec::new());
     if !matches!(cursor.take_structural(), Some((_, b'['))) {
@@ -311,7 +333,7 @@ fn intervals(raw: &[u8]) -> Vec<(i64, Tid, Ns, Ns)> {
                 _ => {}
             }
         }
-        if let (Some(pid), Some(tid), Some(from), Some(to)) = (pid, tid, from, to) {
+        if let (Some(from), Some(to)) = (from, to) {
             out.push((pid, tid, from, to));
         }
         if out.len() == MAX_INTERVALS {

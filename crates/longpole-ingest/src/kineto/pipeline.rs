@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use crossbeam_channel::{Receiver, Sender};
-use longpole_trace::{DeviceProperties, EventWindow, ProblemCode, Problems, Recorded, TableMarks, TraceBuilder, Versions};
+use longpole_trace::{DeviceProperties, EventWindow, Interval, ProblemCode, Problems, Recorded, TableMarks, TraceBuilder, Versions};
 
 use super::dialect::Dialect;
 use super::envelope::{Envelope, PartFacts, Tail};
@@ -64,6 +64,8 @@ pub(crate) struct FileFacts {
     pub(crate) events: u64,
     /// First to last time stamp, as written.
     pub(crate) window: EventWindow,
+    /// Stretches of it in which nothing was recorded, likewise.
+    pub(crate) unobserved: Vec<Interval>,
     /// Bytes read, decompressed.
     pub(crate) bytes: u64,
     pub(crate) problems: Problems,
@@ -427,6 +429,7 @@ impl<'b> Merging<'b> {
         // All of them, give or take a collision: see the format notes on traces of 2022 to 2024.
         let external_id_is_correlation = self.merger.ids_compared > 0 && self.merger.ids_equal * 100 >= self.merger.ids_compared * 99;
         self.done.push(FileFacts {
+            unobserved: envelope.unobserved,
             recording: self.recording,
             marks,
             base_ns: envelope.base_ns,

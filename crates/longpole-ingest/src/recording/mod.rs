@@ -7,6 +7,7 @@
 
 mod captures;
 mod demangle;
+mod observed;
 mod order;
 mod ranges;
 mod rows;
@@ -20,13 +21,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
 use longpole_recording::{
-    Api, Family, GraphNode, Kernel, Memcpy, Memset, Nvtx, Overhead, PeerCopy, RandomAccess, Recording, StringId, Sync, Thread,
+    Api, Family, GraphNode, Kernel, Memcpy, Memset, Nvtx, Overhead, PeerCopy, RandomAccess, RangeState, Recording, StringId, Sync, Thread,
 };
-use longpole_trace::{EventWindow, Ns, ProblemCode, Problems, RankInfo, TraceBuilder};
+use longpole_trace::{EventWindow, Interval, IntervalSet, Ns, ProblemCode, Problems, RankInfo, TraceBuilder, Unobserved};
 
 use crate::formats::{Reading, Report};
 use crate::kineto::FileFacts;
 use crate::nsys::feed::{Batch, Feed, ProcessKey, ranks};
+use crate::unobserved::without_events;
 use captures::Nodes;
 use order::in_order;
 use ranges::Ranges;
@@ -50,6 +52,8 @@ struct Part<'a> {
     recording: Recording<'a>,
     about: About,
     origin: Origin,
+    /// When it was recorded, where that is windows of it.
+    windows: Option<Vec<Interval>>,
 }
 
 /// Reads recordings of a file into `builder`, as its recording `rank`; processes with GPUs of their own become recordings that follow.
@@ -117,12 +121,24 @@ fn feed(
     }
     let fed = feed.finish();
     problems.extend(fed.problems);
-    if let (Some(_), Some((first, last))) = (problems.get(ProblemCode::RecorderCost), fed.window.bounds()) {
-        problems.note_time_out_of(ProblemCode::RecorderCost, (last - first).max(Ns::ZERO));
-    }
     let mut recordings: Vec<u32> = own.values().copied().chain([rank]).collect();
     recordings.sort_unstable();
     recordings.dedup();
+    let mut unobserved = Unobserved::default();
+    for &recording in &recordings {
+        let of_it = || parts.iter().filter(|part| own.get(&part.origin.process).copied().unwrap_or(rank) == recording);
+        // A process that was recorded all the time leaves no time in which nothing was.
+        if of_it().all(|part| part.windows.is_some()) {
+            let windows = of_it().filter_map(|part| part.windows.as_deref()).flatten().copied().collect();
+            let between = IntervalSet::from_unsorted(windows).gaps();
+            unobserved.set(recording as usize, without_events(builder.trace_mut(), recording, &between));
+        }
+    }
+    if let (Some(_), Some((first, last))) = (problems.get(ProblemCode::RecorderCost), fed.window.bounds()) {
+        let unobserved = unobserved.of_all(recordings.iter().map(|&recording| recording as usize));
+        let wall = last - first - unobserved.time_within(Interval { start: first, end: last });
+        problems.note_time_out_of(ProblemCode::RecorderCost, wall.max(Ns::ZERO));
+    }
     let mut documents: Vec<FileFacts> = recordings
         .into_iter()
         .map(|recording| {
@@ -139,6 +155,7 @@ fn feed(
                 devices: devices.collect(),
                 rank: process.and_then(|part| part.about.process.rank),
                 world_size: process.and_then(|part| part.about.process.world_size),
+                unobserved: unobserved.of_rank(recording as usize).intervals().to_vec(),
                 versions: process.or_else(|| of_it.clone().next()).map(|part| part.about.versions()).unwrap_or_default(),
                 ..FileFacts::default()
             }
@@ -179,7 +196,9 @@ fn parts<'a>(recordings: Vec<Recording<'a>>, problems: &mut Problems) -> Vec<Par
         let next = generations.entry(process).or_default();
         let origin = Origin { process, generation: *next, number: parts.len() as u32, shift: about.shift };
         *next = next.wrapping_add(1);
-        parts.push(Part { recording, about, origin });
+        let switches = recording.records::<RangeState>();
+        let windows = observed::windows(recording.strings.get(about.process.range), about.process.delay_ms.is_some(), switches, &origin);
+        parts.push(Part { recording, about, origin, windows });
     }
     parts
 }
@@ -235,7 +254,7 @@ type Job<'j> = Box<dyn FnOnce() -> Result<Batch, longpole_recording::Fault> + Se
 
 /// Adds a recording to the trace; the number of ranges that were open when it began.
 fn take(part: &mut Part<'_>, threads: usize, feed: &mut Feed<'_>) -> u64 {
-    let Part { recording, origin, about } = part;
+    let Part { recording, origin, about, .. } = part;
     let origin = *origin;
     let context = Context::read(recording);
     let names = recording.records::<Thread>();

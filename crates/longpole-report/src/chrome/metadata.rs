@@ -28,6 +28,13 @@ pub(super) fn head(lines: &mut JsonLines<'_>, selection: &Selection<'_, '_>, ori
         if !origin.lost.is_empty() {
             about.object("lost", |lost| origin.lost.iter().for_each(|&(code, count)| lost.number(code, count)));
         }
+        let unobserved = trace.unobserved.of_rank(rank).intervals();
+        if !unobserved.is_empty() {
+            about.objects("unobserved", unobserved.iter(), |members, stretch| {
+                members.micros("from", stretch.start);
+                members.micros("to", stretch.end);
+            });
+        }
         if !selection.scope.is_whole() || !selection.index.trace().parts.is_empty() {
             part(about, selection);
         }

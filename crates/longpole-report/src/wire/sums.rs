@@ -171,6 +171,8 @@ pub fn scope_sums<'a>(header: &Header<'a>, scopes: &'a ScopeSums, trace: &'a Tra
 #[derive(Serialize)]
 struct TotalsOut {
     wall_ns: Option<i64>,
+    windows: Option<u64>,
+    unrecorded_ns: Option<i64>,
     gpu_busy_ns: Option<i64>,
     gpu_idle_ns: Option<i64>,
     gpu_outside_scope_ns: Option<i64>,
@@ -221,6 +223,8 @@ fn totals(result: &SumsTriage, trace: &Trace) -> TotalsOut {
     });
     TotalsOut {
         wall_ns: None,
+        windows: None,
+        unrecorded_ns: None,
         gpu_busy_ns: None,
         gpu_idle_ns: None,
         gpu_outside_scope_ns: None,

@@ -35,6 +35,8 @@ struct DeviceOut<'a> {
 #[derive(Serialize)]
 struct TotalsOut {
     wall_ns: i64,
+    windows: Option<u64>,
+    unrecorded_ns: Option<i64>,
     gpu_busy_ns: Option<i64>,
     gpu_idle_ns: Option<i64>,
     gpu_outside_scope_ns: Option<i64>,
@@ -164,6 +166,8 @@ fn device_totals(totals: &DeviceTotals, trace: &Trace) -> DeviceTotalsOut {
 fn totals(totals: &Totals, trace: &Trace) -> TotalsOut {
     TotalsOut {
         wall_ns: totals.wall_ns.get(),
+        windows: totals.unrecorded.map(|unrecorded| unrecorded.windows),
+        unrecorded_ns: totals.unrecorded.map(|unrecorded| unrecorded.between_ns.get()),
         gpu_busy_ns: ns(totals.gpu_busy_ns),
         gpu_idle_ns: ns(totals.gpu_idle_ns),
         gpu_outside_scope_ns: ns(totals.gpu_outside_ns),

@@ -253,6 +253,7 @@ pub(crate) fn triage() -> (Trace, Triage) {
     }
     let totals = Totals {
         wall_ns: Ns(166_102_000),
+        unrecorded: None,
         gpu_busy_ns: Some(Ns(32_000_000)),
         gpu_idle_ns: Some(Ns(128_000_000)),
         gpu_outside_ns: Some(Ns::ZERO),

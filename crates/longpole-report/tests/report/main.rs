@@ -319,7 +319,7 @@ fn one_of_anything_reads_right() {
             let out = text_header(&fixture.header(), &plain(400));
             let whole = matches!(code, ProblemCode::Truncated | ProblemCode::DamagedCompression);
             let Some(note) = fixture.trust.notes.first().filter(|note| note.is_worth_a_line()) else { continue };
-            let uncounted = matches!(code, ProblemCode::ProfilerOverhead | ProblemCode::RecorderCost)
+            let uncounted = matches!(code, ProblemCode::ProfilerOverhead | ProblemCode::RecorderCost | ProblemCode::RecordedInWindows)
                 || count == 1 && (whole || note.severity == longpole_trace::Severity::Info);
             assert_eq!(out.contains(said), !uncounted, "{out}");
             assert!(!out.contains('×'), "{out}");
