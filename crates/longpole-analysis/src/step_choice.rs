@@ -6,6 +6,7 @@ use crate::index::TraceIndex;
 use crate::ranges::is_users;
 use crate::scope::Scope;
 use crate::smells::{COLD_STEP_RATIO, SHORTEST_START_UP, STEP_COVERS, STEPS_TO_JUDGE};
+use crate::steps::marked_groups;
 
 /// One instance of a range.
 pub(crate) type Instance = (RangeId, Interval);
@@ -71,6 +72,9 @@ impl Steps {
         let &(name, thread, ref instances) = repeated()
             .filter(|(_, _, instances)| total(instances).get() >= most.get() / 10 * 9)
             .min_by_key(|(_, _, instances)| (instances.len(), std::cmp::Reverse(total(instances))))?;
+        if hold_different_work(instances, thread, &groups) {
+            return Self::of_marked_groups(index, scope);
+        }
         let by_rank = (0..trace.ranks.len())
             .filter_map(|rank| {
                 let of_rank = groups.iter().filter(|(other, on, _)| *other == name && trace.thread_rank(*on) as usize == rank);
@@ -79,6 +83,40 @@ impl Steps {
             })
             .collect();
         Some(Self { name: name.to_owned(), thread, instances: instances.clone(), by_rank })
+    }
+
+    /// The steps that `longpole steps` finds by their ranges: of their groups the one that covers most host time.
+    fn of_marked_groups(index: &TraceIndex<'_>, scope: &Scope) -> Option<Self> {
+        let trace = index.trace();
+        let ranges = &trace.ranges;
+        let total = |instances: &[Instance]| instances.iter().map(|(_, interval)| interval.len()).sum::<Ns>();
+        let mut groups: Vec<(String, ThreadId, Vec<Instance>)> = Vec::new();
+        for (name, of_group) in marked_groups(index, scope) {
+            let of_thread = |thread: ThreadId| {
+                let own = of_group.iter().filter(|range| ranges.thread[range.index()] == thread);
+                let instance = |&range: &RangeId| (range, Interval::new(ranges.start[range.index()], ranges.dur[range.index()]));
+                let mut instances: Vec<Instance> = own.map(instance).collect();
+                outermost(&mut instances);
+                (name.clone(), thread, instances)
+            };
+            let mut threads: Vec<ThreadId> = of_group.iter().map(|range| ranges.thread[range.index()]).collect();
+            threads.sort_unstable();
+            threads.dedup();
+            groups.extend(threads.into_iter().map(of_thread));
+        }
+        let repeated = groups.iter().filter(|(_, _, instances)| instances.len() > 1);
+        let (name, thread, instances) = repeated
+            .max_by_key(|(name, thread, instances)| (total(instances), std::cmp::Reverse(*thread), std::cmp::Reverse(name.as_str())))?;
+        if !STEP_COVERS.is_met(total(instances), scope.wall(index)) {
+            return None;
+        }
+        let of_rank = |rank: usize| {
+            let of_rank = groups.iter().filter(|(other, on, _)| other == name && trace.thread_rank(*on) as usize == rank);
+            let (_, _, instances) = of_rank.max_by_key(|(_, on, instances)| (total(instances), std::cmp::Reverse(*on)))?;
+            Some((rank, instances.clone()))
+        };
+        let by_rank = (0..trace.ranks.len()).filter_map(of_rank).collect();
+        Some(Self { name: name.clone(), thread: *thread, instances: instances.clone(), by_rank })
     }
 
     /// Whether a time lies before the second step.
@@ -127,6 +165,26 @@ impl Steps {
         };
         self.by_rank.iter().flat_map(warm).collect()
     }
+}
+
+/// Whether instances hold different kinds of work, so that they are no steps: one has repeated ranges inside that another lacks, and the other way
+/// round, as a window of prefill and one of decode. Ranges that only some instances have on top are the same work with an exception.
+fn hold_different_work(instances: &[Instance], thread: ThreadId, groups: &[(&str, ThreadId, Vec<Instance>)]) -> bool {
+    let mut inside: Vec<Vec<usize>> = vec![Vec::new(); instances.len()];
+    let repeated = groups.iter().enumerate().filter(|(_, (_, on, others))| *on == thread && others.len() as u64 >= STEPS_TO_JUDGE.count());
+    for (name, (_, _, others)) in repeated {
+        for (_, other) in others {
+            let after = instances.partition_point(|(_, interval)| interval.start <= other.start);
+            let Some(around) = after.checked_sub(1) else { continue };
+            let is_inside = other.end <= instances[around].1.end && *other != instances[around].1;
+            if is_inside && inside[around].last() != Some(&name) {
+                inside[around].push(name);
+            }
+        }
+    }
+    // Names come in order. What is no part of the largest set lacks something that it has, and has something that it lacks.
+    let Some(largest) = inside.iter().max_by_key(|names| names.len()) else { return false };
+    !inside.iter().all(|names| names.iter().all(|name| largest.binary_search(name).is_ok()))
 }
 
 /// Sorts instances and leaves out those inside another.

@@ -99,7 +99,7 @@ const NSIGHT_SYSTEMS: Advice = Advice {
     hints: &[
         (
             ProblemCode::NoOperators,
-            "Nsight Systems sees no operators: run PyTorch under `torch.autograd.profiler.emit_nvtx()`, or go by NVTX ranges",
+            "Nsight Systems sees no operators: go by NVTX ranges; PyTorch announces its operators under `torch.autograd.profiler.emit_nvtx()`",
         ),
         (ProblemCode::NoDeviceActivity, "record with `nsys profile --trace=cuda,nvtx`"),
         (ProblemCode::OrphanActivity, "record calls too (--trace=cuda); see whether nsys said that it dropped events"),
@@ -126,7 +126,7 @@ const LONGPOLE: Advice = Advice {
     hints: &[
         (
             ProblemCode::NoOperators,
-            "the recorder sees no operators: run PyTorch under `torch.autograd.profiler.emit_nvtx()`, or go by NVTX ranges",
+            "the recorder sees no operators: go by NVTX ranges; PyTorch announces its operators under `torch.autograd.profiler.emit_nvtx()`",
         ),
         (ProblemCode::NoDeviceActivity, "see that the program uses the GPU while it is recorded"),
         (ProblemCode::LaunchedBeforeWindow, "begin to record before the work, or between two steps (--range)"),

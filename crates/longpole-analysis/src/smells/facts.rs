@@ -2,12 +2,14 @@
 
 use longpole_trace::{ActivityId, Interval, IntervalSet, Ns, StrId, ThreadId, Trace};
 
+use super::thresholds::RANGED_SHARE;
 use super::{Ceiling, Evidence};
 use crate::ceilings::{AtFloor, CeilingKind, above_floor};
 use crate::covers::{Cover, sums};
 use crate::host_pace::HostPace;
 use crate::index::Owner;
 use crate::phrases::{percent, percent_of};
+use crate::ranges::is_users;
 use crate::step_choice::Steps;
 use crate::totals::DeviceTotals;
 use crate::triage::{Calibration, Tables};
@@ -34,6 +36,8 @@ pub(crate) struct Facts<'a, 't> {
     pub(crate) calibration: Option<Calibration>,
     /// What is left of idle time and wall without the profiler, if the time given can be that of the step.
     pub(crate) plain: Option<Plain>,
+    /// Without operators: whether ranges are around most of the device work.
+    ranges_tell: bool,
     /// Ranks in scope.
     ranks: usize,
 }
@@ -106,6 +110,7 @@ impl<'a, 't> Facts<'a, 't> {
             steps,
             plain: calibration.as_ref().and_then(|calibration| Plain::of(calibration, tables)),
             calibration,
+            ranges_tell: totals.host_ops == 0 && ranges_tell(tables),
             ranks: tables.scope.ranks(tables.index.trace()).len(),
             is_amd: vendor::is_amd(tables.index.trace()),
         }
@@ -217,6 +222,11 @@ impl<'a, 't> Facts<'a, 't> {
     /// How many ranks are in scope.
     pub(crate) fn ranks_in_scope(&self) -> usize {
         self.ranks.max(1)
+    }
+
+    /// Whether it is known who launches the device work: operators were recorded, or ranges are around most of it, or were when it was captured.
+    pub(crate) fn knows_launchers(&self) -> bool {
+        self.tables.totals.host_ops > 0 || self.ranges_tell
     }
 
     /// Whether anything is known of a device; without, nobody can say that it idled.
@@ -364,4 +374,32 @@ fn share_of(time: Ns, wall: Ns, parts: usize) -> Option<f64> {
 /// Which interned strings satisfy a condition.
 pub(crate) fn names_with(trace: &Trace, holds: impl Fn(&str) -> bool) -> Vec<bool> {
     trace.strings.iter().map(|(_, name)| holds(name)).collect()
+}
+
+/// Whether the user's ranges are around the launches of most device time, or around where replayed work was captured.
+fn ranges_tell(tables: &Tables<'_, '_>) -> bool {
+    let (index, trace) = (tables.index, tables.index.trace());
+    let ranges = &trace.ranges;
+    let mut open = vec![Vec::new(); trace.threads.len()];
+    for row in (0..ranges.len()).filter(|&row| is_users(trace.strings.get(ranges.name[row]))) {
+        open[ranges.thread[row].index()].push(Interval::new(ranges.start[row], ranges.dur[row]));
+    }
+    let open: Vec<IntervalSet> = open.into_iter().map(IntervalSet::from_unsorted).collect();
+    if open.iter().all(IntervalSet::is_empty) {
+        return false;
+    }
+    let (mut ranged, mut all) = (Ns::ZERO, Ns::ZERO);
+    for row in 0..trace.activities.len() {
+        let id = ActivityId::from_index(row);
+        if !tables.scope.includes_activity(index, id) {
+            continue;
+        }
+        let duration = trace.activities.dur[row].max(Ns::ZERO);
+        let is_in = |(thread, at): (ThreadId, Ns)| open[thread.index()].contains(at);
+        let is_ranged =
+            index.launch(id).is_some_and(is_in) || trace.capture_of(id).is_some_and(|capture| is_in((capture.thread, capture.at)));
+        all += duration;
+        ranged += if is_ranged { duration } else { Ns::ZERO };
+    }
+    RANGED_SHARE.is_met(ranged, all)
 }

@@ -2,6 +2,7 @@
 
 use longpole_trace::Ns;
 
+use super::recording::is_torch;
 use super::thresholds::{STARVED_LISTED, STARVED_SHARE};
 use super::{Facts, Found, SmellKind, Stage};
 use crate::ceilings::{CeilingKind, Replay, replay_marked};
@@ -27,8 +28,8 @@ pub(super) const HOST_BOUND: SmellKind = SmellKind {
 
 fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
     let pace = facts.host_pace;
-    // Without operators nobody can say what the host does.
-    if !STARVED_LISTED.is_met(pace.starved, pace.span) || facts.tables.totals.host_ops == 0 {
+    // Without operators and ranges nobody can say what the host does.
+    if !STARVED_LISTED.is_met(pace.starved, pace.span) || !facts.knows_launchers() {
         return None;
     }
     let plain = unprofiled(facts);
@@ -127,6 +128,8 @@ fn replay(facts: &Facts<'_, '_>) -> Option<Replay> {
 fn graph_fix(facts: &Facts<'_, '_>) -> String {
     if facts.tables.ops.rows.iter().any(|row| row.name.starts_with("Torch-Compiled Region")) {
         format!("it is compiled already, so add {}", facts.graphs())
+    } else if !is_torch(facts) {
+        format!("try {}", facts.graphs())
     } else {
         format!("try {} or torch.compile", facts.graphs())
     }
@@ -142,7 +145,7 @@ fn unprofiled(facts: &Facts<'_, '_>) -> Option<(Ns, Ns)> {
 pub(crate) fn is_profilers(facts: &Facts<'_, '_>) -> bool {
     let pace = facts.host_pace;
     let is_met = |(starved, span): (Ns, Ns)| STARVED_LISTED.is_met(starved, span);
-    facts.tables.totals.host_ops > 0 && is_met((pace.starved, pace.span)) && unprofiled(facts).is_some_and(|plain| !is_met(plain))
+    facts.knows_launchers() && is_met((pace.starved, pace.span)) && unprofiled(facts).is_some_and(|plain| !is_met(plain))
 }
 
 /// What one instance of a range costs, on the median of each.

@@ -174,8 +174,7 @@ fn top_family(facts: &Facts<'_, '_>) -> Option<Found> {
         time(kernel.cuda_ns)
     );
     // It is not shown unless nothing else leads: then its floor is not worth the time.
-    let leads_not =
-        facts.plain.is_none() && facts.tables.totals.host_ops > 0 && STARVED_SHARE.is_met(facts.host_pace.starved, facts.host_pace.span);
+    let leads_not = facts.plain.is_none() && facts.knows_launchers() && STARVED_SHARE.is_met(facts.host_pace.starved, facts.host_pace.span);
     let (work, ceiling, floor) = if leads_not { (Work::default(), None, None) } else { kernel_ceiling(facts, kernel) };
     Some(
         Found::new(

@@ -1,6 +1,6 @@
 //! What the recording does not show. These come before any suspicion: nothing wins time here, only knowledge.
 
-use longpole_trace::Ns;
+use longpole_trace::{Ns, Recorder};
 
 use super::thresholds::{CAPTURE_SHARE, FEW_ACTIVITIES, LAUNCHES_TO_JUDGE, MISSING_SHARE, UNNAMED_CALLS};
 use super::{Facts, Found, SmellKind, Stage};
@@ -95,10 +95,12 @@ pub(super) const RECORD_CPU: SmellKind = SmellKind {
     code: "record_cpu",
     stage: Stage::Unattributed,
     lead_in: "",
-    meaning: "No operators were recorded: who launches the device work, and what the host does meanwhile, cannot be known.",
-    detection: "There is device work and no operator.",
+    meaning: "Neither operators nor ranges say who launches the device work, and what the host does meanwhile.",
+    detection: "There is device work and no operator, and less than {RANGED_SHARE} of device time is launched, or was captured, inside ranges. It leads where the \
+                recorder could have seen operators: under Nsight Systems and longpole record where kernels or ranges are PyTorch's.",
     ceiling: NO_CEILING,
-    fix: "Add ProfilerActivity.CPU to the activities of the profiler; with Nsight Systems, run PyTorch under torch.autograd.profiler.emit_nvtx().",
+    fix: "Add ProfilerActivity.CPU to the activities of the profiler; with Nsight Systems or longpole record, run PyTorch under torch.autograd.profiler.emit_nvtx(). A program without \
+          PyTorch puts NVTX ranges around its phases.",
     find: record_cpu,
 };
 
@@ -247,22 +249,41 @@ fn too_little(facts: &Facts<'_, '_>) -> Option<Found> {
 }
 
 fn record_cpu(facts: &Facts<'_, '_>) -> Option<Found> {
-    if facts.tables.totals.host_ops > 0 {
+    if facts.knows_launchers() {
         return None;
     }
+    let (recorder, is_torch) = (facts.trace().recorder, is_torch(facts));
+    // Recorders that see operators, and the one program that can announce its own.
+    let can_record = is_torch || !matches!(recorder, Recorder::Longpole | Recorder::NsightSystems);
+    let next = if can_record {
+        recorder.advice().record_operators
+    } else {
+        "put NVTX ranges around the phases of the program (nvtxRangePush, nvtxRangePop), then read which of them launches that kernel"
+    };
+    let what = if can_record { "no operators" } else { "neither operators nor ranges" };
     let top = facts.tables.kernels.first()?;
     let found = Found::new(
         "operators",
         format!(
-            "no operators: who launches what cannot be known; the GPU is busy {} of its span, {} ({}) is {} of its time",
+            "{what}: who launches what cannot be known; the GPU is busy {} of its span, {} ({}) is {} of its time",
             percent(facts.busy, facts.span)?,
             facts.clip_kernel(&top.short_name),
             top.family.name(),
             percent(top.cuda_ns, facts.device_time)?
         ),
-        facts.trace().recorder.advice().record_operators,
+        next,
     );
-    Some(found.fact("activities", activities(facts)).fact("top_kernel", top.name.as_str()).fact("top_kernel_ns", top.cuda_ns).leading(true))
+    let found = found.fact("activities", activities(facts)).fact("top_kernel", top.name.as_str()).fact("top_kernel_ns", top.cuda_ns);
+    Some(found.leading(can_record))
+}
+
+/// Whether anything hints at PyTorch: its kernels, those of its compiler, the names of its ranges.
+pub(super) fn is_torch(facts: &Facts<'_, '_>) -> bool {
+    const KERNELS: &[&str] = &["at::native", "at_cuda_detail", "c10::", "triton_"];
+    const RANGES: &[&str] = &["aten::", "ProfilerStep", "Torch-Compiled Region", "autograd::"];
+    facts.trace().recorder == Recorder::Torch
+        || facts.tables.kernels.iter().any(|row| KERNELS.iter().any(|part| row.name.contains(part)))
+        || facts.tables.ranges.iter().any(|row| RANGES.iter().any(|prefix| row.name.starts_with(prefix)))
 }
 
 fn record(facts: &Facts<'_, '_>) -> Option<Found> {

@@ -4,7 +4,7 @@ use longpole_trace::{Interval, Ns, ThreadId};
 
 use super::evidence::LongCall;
 use super::facts::names_with;
-use super::thresholds::{COLD_SHARE, LOADING_SHARE};
+use super::thresholds::{COLD_SHARE, LOADING_PAUSE, LOADING_SHARE};
 use super::{Facts, Found, SmellKind, Stage};
 use crate::phrases::{count, counted, fine_percent, time};
 
@@ -42,7 +42,8 @@ pub(super) const COMPILE_OR_LOAD: SmellKind = SmellKind {
     detection: "Module and library loading calls (cudaModuleLoad*, cuModuleLoad*, cuLibraryLoad*, cuLinkComplete, hipModuleLoad*), the profiler's loading \
                 events (Lazy Function Loading, Runtime Triggered Module Loading), ranges, operators and Python frames of the compilers (dynamo_timed, \
                 compile_inner, autotuning) take at least {LOADING_SHARE} of the wall together. Calls of what is compiled already (Call CompiledFxGraph, \
-                TorchDynamo Cache Lookup, Torch-Compiled Region) do not count. It comes before other experiments from {COLD_SHARE} of the wall.",
+                TorchDynamo Cache Lookup, Torch-Compiled Region) do not count. Without operators the time from one loading call to the next of its thread \
+                counts too, up to {LOADING_PAUSE} in which the device did nothing. It comes before other experiments from {COLD_SHARE} of the wall.",
     ceiling: "union of those events, less the time in which a device of the rank was busy",
     fix: "Warm up every shape that is served before recording; mark changing sizes dynamic so that they do not compile again; cache compiled \
           code; CUDA_MODULE_LOADING=EAGER moves loading to the start on NVIDIA.",
@@ -140,6 +141,9 @@ fn compile_or_load(facts: &Facts<'_, '_>) -> Option<Found> {
     let (loading, compiling) = (names_with(trace, loads), names_with(trace, compiles));
     parts.extend(facts.rows_of(&loading, &calls.name, &calls.thread, &calls.start, &calls.dur));
     let load_calls = parts.len() as u64;
+    // Operators say what the host does between two loads; without any it prepares the next one.
+    let between = if facts.tables.totals.host_ops == 0 { between_loads(facts, &parts) } else { Vec::new() };
+    let between_ns = between.iter().map(|(_, interval)| interval.len()).sum::<Ns>();
     parts.extend(facts.rows_of(&compiling, &ops.name, &ops.thread, &ops.start, &ops.dur));
     parts.extend(facts.rows_of(&compiling, &ranges.name, &ranges.thread, &ranges.start, &ranges.dur));
     let framed = names_with(trace, is_compiler_frame);
@@ -152,6 +156,7 @@ fn compile_or_load(facts: &Facts<'_, '_>) -> Option<Found> {
         let rows = (0..overheads.len()).filter(|&row| is_loading_overhead(trace.strings.get(overheads.name[row])));
         parts.extend(rows.map(|row| (ThreadId(0), Interval::new(overheads.start[row], overheads.dur[row]))).inspect(|_| loaded += 1));
     }
+    parts.extend(between);
     let found = facts.cover(parts.into_iter());
     if found.number == 0 || !LOADING_SHARE.is_met(found.total, facts.wall) {
         return None;
@@ -162,7 +167,8 @@ fn compile_or_load(facts: &Facts<'_, '_>) -> Option<Found> {
         (compiles, loads) => format!("code is compiled ({}) and loaded ({}) inside the window", counted(compiles, "event"), times(loads)),
     };
     let share = facts.host_share(found.total);
-    let summary = format!("{what}: {}, {} of wall", time(found.total), share.map(fine_percent).unwrap_or_default());
+    let with = if between_ns > Ns::ZERO { format!(", with {} from one load to the next", time(between_ns)) } else { String::new() };
+    let summary = format!("{what}: {}{with}, {} of wall", time(found.total), share.map(fine_percent).unwrap_or_default());
     let next = "warm up every shape before recording, then see that no such event is left";
     Some(
         Found::new("compile and load", summary, next)
@@ -172,9 +178,24 @@ fn compile_or_load(facts: &Facts<'_, '_>) -> Option<Found> {
             .fact("loading_overheads", loaded)
             .fact("compile_events", compiled)
             .fact("total_ns", found.total)
+            .fact("between_loads_ns", between_ns)
             .fact("gpu_idle_during_ns", facts.idle_part(&found))
             .leading(COLD_SHARE.is_met(found.idle, facts.wall)),
     )
+}
+
+/// The time between loads of one thread that follow each other within a pause in which no device of the rank worked.
+fn between_loads(facts: &Facts<'_, '_>, loads: &[(ThreadId, Interval)]) -> Vec<(ThreadId, Interval)> {
+    let mut loads = loads.to_vec();
+    loads.sort_unstable();
+    let pause = |pair: &[(ThreadId, Interval)]| {
+        let ((thread, before), (other, after)) = (pair[0], pair[1]);
+        let pause = Interval { start: before.end, end: after.start };
+        let busy = facts.evidence.pace.busy.get(facts.trace().thread_rank(thread) as usize);
+        let is_idle = || busy.is_none_or(|busy| busy.within(pause).next().is_none());
+        (thread == other && !pause.is_empty() && pause.len() <= LOADING_PAUSE.ns() && is_idle()).then_some((thread, pause))
+    };
+    loads.windows(2).filter_map(pause).collect()
 }
 
 fn times(number: u64) -> String {

@@ -30,7 +30,7 @@ pub(super) const SLOW_STEPS: SmellKind = SmellKind {
     lead_in: "",
     meaning: "Some steps, not the first, take far longer on the host than the others; averages hide them, users feel them.",
     detection: "Of at least {STEPS_TO_JUDGE} instances of the repeated range that covers most host time, some other than the first take {SLOW_STEP_RATIO} the \
-                median by host time, from the begin of the range to its end; longpole steps judges by span, which is device time. Named is the operator, call or overhead (a full launch queue, the profiler's own work) whose own time grew most against a step of median length.",
+                median by host time, from the begin of the range to its end; longpole steps judges by span, which is device time. Where instances hold different kinds of work (each has ranges inside that the other lacks), they are no steps: the group of longpole steps that covers most host time is judged instead. Named is the operator, call or overhead (a full launch queue, the profiler's own work) whose own time grew most against a step of median length.",
     ceiling: "the slow steps less the median, summed, at most their time in which no device of the rank was busy",
     fix: "Look at the operator that took the time: a new shape that is planned or compiled, memory that is returned, a data loader, garbage \
           collection, another process. Record more steps to see whether it comes back.",

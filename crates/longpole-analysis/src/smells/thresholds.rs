@@ -79,6 +79,8 @@ thresholds! {
     OVERHEAD_SHARE = Share 0.01, "share of wall taken by the profiler's own work that is worth a line";
 
     // Start-up.
+    RANGED_SHARE = Share 0.5, "share of device time launched or captured inside ranges from which ranges tell who launches what";
+    LOADING_PAUSE = Time 20_000_000.0, "how long a host that loads code is between two loads: libraries took up to 15 ms to prepare one in our recordings";
     SHORTEST_START_UP = Time 500_000.0, "nothing is initialised in less";
     LONG_CALL_SHARE = Share 0.02, "share of wall from which a single host call stands out";
     LONG_CALL_RATIO = Ratio 10.0, "how many times the median of its name a single host call must take";

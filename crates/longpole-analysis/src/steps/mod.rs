@@ -160,6 +160,28 @@ pub fn step_table(index: &TraceIndex<'_>, scope: &Scope, options: &StepOptions<'
     table
 }
 
+/// The groups of like steps that ranges mark one by one: the name of each, and its ranges. They have no numbers, so that what counts steps may ask.
+pub(crate) fn marked_groups(index: &TraceIndex<'_>, scope: &Scope) -> Vec<(String, Vec<longpole_trace::RangeId>)> {
+    let found = Findings::of(index, scope, &StepOptions::default());
+    if !found.are_marked {
+        return Vec::new();
+    }
+    let mut groups = Vec::new();
+    for Found { program, raws, names, .. } in &found.of_device {
+        for cluster in clusters(index.trace(), program, raws) {
+            let mut ranges: Vec<longpole_trace::RangeId> = cluster.members.iter().filter_map(|&at| raws[at].range).collect();
+            ranges.sort_unstable();
+            ranges.dedup();
+            let name = cluster.members.first().and_then(|&at| names.get(raws[at].class as usize));
+            // A marker around several steps marks none of them.
+            if let (true, Some(name)) = (ranges.len() == cluster.members.len(), name) {
+                groups.push((name.clone(), ranges));
+            }
+        }
+    }
+    groups
+}
+
 /// Steps by marker. Where a marker holds several blocks of the same layers (a whole loop), these are its steps.
 fn marked_raws(
     index: &TraceIndex<'_>,
