@@ -35,6 +35,8 @@ mod stream_health;
 mod sums;
 mod totals;
 mod triage;
+#[cfg(test)]
+mod unobserved_tests;
 mod vendor;
 
 pub use ceilings::{

@@ -63,7 +63,13 @@ fn host_bound(facts: &Facts<'_, '_>) -> Option<Found> {
         }
         Some((Replay { win_ns, .. }, true)) => (facts.idle_ceiling(CeilingKind::GraphReplay, win_ns), graph_fix(facts)),
         None if is_replayed => {
-            (facts.idle_ceiling(CeilingKind::IdleGone, pace.starved), "launch the next graph before the last one ends".to_owned())
+            let gap = facts.evidence.pace.largest_gap_ns();
+            let fix = if gap.get() > pace.starved.get() / 2 {
+                format!("most of that is one gap of {}: see what the host does in it", time(gap))
+            } else {
+                "launch the next graph before the last one ends".to_owned()
+            };
+            (facts.idle_ceiling(CeilingKind::IdleGone, pace.starved), fix)
         }
         None => (facts.idle_ceiling(CeilingKind::IdleGone, pace.starved), graph_fix(facts)),
     };

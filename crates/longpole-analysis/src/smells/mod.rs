@@ -331,4 +331,6 @@ fn smell(kind: &SmellKind, found: Found) -> Smell {
 #[cfg(test)]
 mod claim_tests;
 #[cfg(test)]
+mod launcher_tests;
+#[cfg(test)]
 mod tests;

@@ -7,3 +7,4 @@ mod made;
 mod processes;
 mod rows;
 mod trouble;
+mod windows;
