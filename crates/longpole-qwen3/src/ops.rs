@@ -63,20 +63,8 @@ impl Step {
     /// The same, beginning early if its kernel can: those of a tuned decode step wait by themselves.
     #[must_use]
     pub fn early(self) -> Self {
-        let waits = |kernel: Kernel| {
-            matches!(
-                kernel,
-                Kernel::Embedding
-                    | Kernel::GemvQkv
-                    | Kernel::GemvAdd
-                    | Kernel::GemvGateUp
-                    | Kernel::GemvLmHead
-                    | Kernel::AttentionDecode
-                    | Kernel::Sample
-            )
-        };
         match self {
-            Self::Launch(launch) if waits(launch.kernel) => Self::Launch(Launch { early: true, ..launch }),
+            Self::Launch(launch) if launch.kernel.begins_early() => Self::Launch(Launch { early: true, ..launch }),
             other => other,
         }
     }
