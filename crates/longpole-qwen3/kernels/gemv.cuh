@@ -40,9 +40,8 @@ struct Share {
 };
 
 __device__ __forceinline__ Share share_of_block(unsigned int outputs) {
-    const unsigned int begin = (unsigned long long)outputs * blockIdx.x / gridDim.x;
-    const unsigned int end = (unsigned long long)outputs * (blockIdx.x + 1) / gridDim.x;
-    return {begin, end - begin};
+    const unsigned int each = outputs / gridDim.x, more = outputs - each * gridDim.x;
+    return {blockIdx.x * each + min(blockIdx.x, more), each + (blockIdx.x < more ? 1 : 0)};
 }
 
 // `before(output)` is read by the thread that will finish an output, as soon as the kernel ahead is done, and `done(output, sums, before)` gets it
@@ -82,18 +81,24 @@ __device__ __forceinline__ void gemv(const uint4* __restrict__ w, const float* _
     __syncthreads();
     if (threadIdx.x >= consumers) {
         if (lane == 0) {
-            const unsigned char* from = (const unsigned char*)w;
-            for (unsigned int step = 0; step < steps; ++step) {
-                const unsigned int slot = step % stages, turn = step / stages;
+            const unsigned char* from = (const unsigned char*)w + (unsigned long long)share.begin * row_bytes;
+            const unsigned long long apart = (unsigned long long)outputs * row_bytes;
+            unsigned int slot = 0, turn = 0;
+#pragma unroll 1
+            for (unsigned int left = share.count; left > 0; from += PER * row_bytes) {
                 if (turn > 0) {
                     barrier_wait(empty + slot, (turn - 1) & 1);
                 }
-                const unsigned int first = share.begin + step * PER, bytes = min((unsigned int)PER, share.count - step * PER) * row_bytes;
+                const unsigned int now = min((unsigned int)PER, left), bytes = now * row_bytes;
                 barrier_expect(full + slot, RPO * bytes);
 #pragma unroll
                 for (int part = 0; part < RPO; ++part) {
-                    copy_to_shared(ring + slot * stage_bytes + part * PER * row_bytes,
-                                   from + (unsigned long long)(first + part * outputs) * row_bytes, bytes, full + slot);
+                    copy_to_shared(ring + slot * stage_bytes + part * PER * row_bytes, from + part * apart, bytes, full + slot);
+                }
+                left -= now;
+                if (++slot == stages) {
+                    slot = 0;
+                    ++turn;
                 }
             }
         }
@@ -145,28 +150,41 @@ __device__ __forceinline__ void gemv(const uint4* __restrict__ w, const float* _
             }
         }
     }
+    unsigned int slot = group, parity = 0;
+#pragma unroll 1
     for (unsigned int step = group; step < steps; step += groups) {
-        const unsigned int slot = step % stages;
         const uint4* stage = (const uint4*)(ring + slot * stage_bytes);
         float sum[ROWS];
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
             sum[r] = 0.0f;
         }
-        barrier_wait(full + slot, step / stages & 1);
+        barrier_wait(full + slot, parity);
+        uint4 row[CHUNKS][ROWS];
 #pragma unroll
         for (int c = 0; c < CHUNKS; ++c) {
-            const unsigned int at = within + c * group_threads;
-            if (at < chunks) {
+            // Behind the end of a row any piece will do: the vector has zeros there.
+            const unsigned int at = min(within + c * group_threads, chunks - 1);
 #pragma unroll
-                for (int r = 0; r < ROWS; ++r) {
-                    sum[r] = dot8(stage[r * chunks + at], value[c], sum[r]);
-                }
+            for (int r = 0; r < ROWS; ++r) {
+                row[c][r] = stage[r * chunks + at];
+            }
+        }
+#pragma unroll
+        for (int c = 0; c < CHUNKS; ++c) {
+#pragma unroll
+            for (int r = 0; r < ROWS; ++r) {
+                sum[r] = dot8(row[c][r], value[c], sum[r]);
             }
         }
         __syncwarp();
         if (lane == 0) {
             barrier_arrive(empty + slot);
+        }
+        slot += groups;
+        if (slot >= stages) {
+            slot = group;
+            parity ^= 1;
         }
         const float mine = lane_sums<ROWS, 32>(sum, lane);
         if (lane % (32 / ROWS) == 0) {

@@ -25,7 +25,7 @@ say() {
     say "$longpole" record -q -o before.longpole -- before/longpole-qwen3 "${work[@]}" 2>&1 | tail -5
     say "$longpole" triage before.longpole
     say "$longpole" steps before.longpole
-    say "$longpole" bench run "${keys[@]}" --suite before/longpole-qwen3 --suite-arg suite --max-seconds 0.7 --no-save -q -o before.json
+    say "$longpole" bench run "${keys[@]}" --suite before/longpole-qwen3 --suite-arg suite --max-seconds 0.7 -q -o before.json
     say "$longpole" profile "$key" --suite before/longpole-qwen3 --suite-arg suite --full -q --results before-profiles -o profile-before.txt
     cat profile-before.txt
 } >loop-before.txt 2>&1

@@ -36,6 +36,16 @@ macro_rules! kernels {
     };
 }
 
+impl Kernel {
+    /// Whether it may begin while the kernel ahead still runs: those of a tuned decode step wait by themselves.
+    pub fn begins_early(self) -> bool {
+        matches!(
+            self,
+            Self::Embedding | Self::GemvQkv | Self::GemvAdd | Self::GemvGateUp | Self::GemvLmHead | Self::AttentionDecode | Self::Sample
+        )
+    }
+}
+
 kernels! {
     /// Rows of the vocabulary.
     Embedding = "embedding" / "embedding",

@@ -63,20 +63,8 @@ impl Step {
     /// The same, beginning early if its kernel can: those of a tuned decode step wait by themselves.
     #[must_use]
     pub fn early(self) -> Self {
-        let waits = |kernel: Kernel| {
-            matches!(
-                kernel,
-                Kernel::Embedding
-                    | Kernel::GemvQkv
-                    | Kernel::GemvAdd
-                    | Kernel::GemvGateUp
-                    | Kernel::GemvLmHead
-                    | Kernel::AttentionDecode
-                    | Kernel::Sample
-            )
-        };
         match self {
-            Self::Launch(launch) if waits(launch.kernel) => Self::Launch(Launch { early: true, ..launch }),
+            Self::Launch(launch) if launch.kernel.begins_early() => Self::Launch(Launch { early: true, ..launch }),
             other => other,
         }
     }
@@ -234,25 +222,32 @@ const ATTENTION_THREADS: u32 = 320;
 /// Query heads of a block at most: of the eight columns of a product, half are their upper parts and half the lower ones.
 const ATTENTION_HEADS: usize = 4;
 
-/// Attention of one token from its projections, in one launch: `scratch` is where splits leave their sums, and where they are counted, on a device
-/// without clusters.
+/// How the context of one token is split over blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Splits {
+    /// Into so many parts.
+    pub count: u32,
+    /// Where blocks leave their sums, and where they count themselves, on a device without clusters.
+    pub scratch: [u64; 2],
+}
+
+/// Attention of one token from its projections, in one launch.
 pub fn attention_decode(
     machine: Machine,
     config: &Config,
     qkv: u64,
     norms: HeadNorms,
     cache: Cache,
-    scratch: [u64; 2],
+    Splits { count, scratch }: Splits,
     out: u64,
-    splits: u32,
 ) -> Step {
     let Cache { keys, values, capacity, cosines, sines, position } = cache;
     let addresses = [qkv, norms.q, norms.k, cosines, sines, position, keys, values, scratch[0], scratch[1], out].map(Address);
     let sizes = [config.heads, config.kv_heads, capacity].map(number);
     let arguments = addresses.into_iter().chain(sizes).chain([F32(norms.epsilon)]).collect();
     let rows = config.kv_heads * config.group().div_ceil(ATTENTION_HEADS);
-    let cluster = if machine.streams { splits } else { 1 };
-    let grid = Grid { blocks: [splits, rows as u32, 1], threads: [ATTENTION_THREADS, 1, 1], shared_bytes: 0, cluster };
+    let cluster = if machine.streams { count } else { 1 };
+    let grid = Grid { blocks: [count, rows as u32, 1], threads: [ATTENTION_THREADS, 1, 1], shared_bytes: 0, cluster };
     Step::Launch(Launch { kernel: Kernel::AttentionDecode, grid, arguments, early: false })
 }
 

@@ -7,7 +7,7 @@
 use crate::config::{Config, HEAD};
 use crate::gemv;
 use crate::layout::{Layout, Part, splits};
-use crate::ops::{self, Cache, HeadNorms, Machine, Matrix, Norm, Sampler, Step, Variant};
+use crate::ops::{self, Cache, HeadNorms, Machine, Matrix, Norm, Sampler, Splits, Step, Variant};
 use crate::weights::Place;
 
 /// Addresses of everything of a model on a device.
@@ -81,13 +81,13 @@ impl<'a> Planner<'a> {
         let machine = self.machine;
         let hidden = self.at(Part::Hidden);
         let [qkv, attended, activated] = [Part::TokenQkv, Part::TokenAttended, Part::TokenActivated].map(|part| self.at(part));
-        let scratch = [Part::Splits, Part::SplitsDone].map(|part| self.at(part));
+        let split = Splits { count: splits(bucket), scratch: [Part::Splits, Part::SplitsDone].map(|part| self.at(part)) };
         let mut steps = vec![ops::embedding(self.table(Place::Embedding), self.at(Part::Tokens), 1, hidden)];
         for layer in 0..self.config.layers {
             let [w_qkv, w_out, w_gate_up, w_down] = self.matrices(layer);
             let (norms, cache) = (self.head_norms(layer), self.cache(layer));
             steps.push(gemv::qkv(machine, w_qkv, hidden, self.norm(Place::AttentionNorm(layer)), qkv));
-            steps.push(ops::attention_decode(machine, self.config, qkv, norms, cache, scratch, attended, splits(bucket)));
+            steps.push(ops::attention_decode(machine, self.config, qkv, norms, cache, split, attended));
             steps.push(gemv::add(machine, w_out, attended, hidden, hidden));
             steps.push(gemv::gate_up(machine, w_gate_up, hidden, self.norm(Place::MlpNorm(layer)), activated));
             steps.push(gemv::add(machine, w_down, activated, hidden, hidden));

@@ -49,7 +49,7 @@ fn a_prefill_counts_and_a_scope_does_not_count_anew() {
     let table = step_table(&index, &Scope::resolve(&index, &step(4)).unwrap(), &StepOptions::default());
     assert_eq!(numbers(&table), [("decode".to_owned(), vec![4])]);
     // Found by their kernels alone they are the same steps.
-    let table = step_table(&index, &Scope::whole(), &StepOptions { filter: None, ignore_ranges: true });
+    let table = step_table(&index, &Scope::whole(), &StepOptions { ignore_ranges: true, ..StepOptions::default() });
     assert_eq!(numbers(&table).iter().flat_map(|(_, numbers)| numbers).copied().collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
     assert!(!table.notes.contains(&StepNote::NumberedApart));
 }
@@ -70,7 +70,8 @@ fn parts_of_steps_have_numbers_of_their_own_and_say_so() {
     let trace = model.finish();
     assert_eq!(numbers(&find(&trace, false)), [("decode".to_owned(), vec![0, 1, 2, 3])]);
     let only_blocks = |name: &str| name == "block";
-    let table = step_table(&TraceIndex::new(&trace), &Scope::whole(), &StepOptions { filter: Some(&only_blocks), ignore_ranges: false });
+    let table =
+        step_table(&TraceIndex::new(&trace), &Scope::whole(), &StepOptions { filter: Some(&only_blocks), ..StepOptions::default() });
     assert_eq!(numbers(&table), [("block".to_owned(), (0..12).collect())]);
     assert!(table.notes.contains(&StepNote::NumberedApart), "{:?}", table.notes);
 }

@@ -3,7 +3,7 @@
 use crate::config::{Config, HEAD};
 use crate::gemv;
 use crate::layout::{MAX_SPLITS, splits};
-use crate::ops::{self, Cache, HeadNorms, Matrix, Norm, Variant};
+use crate::ops::{self, Cache, HeadNorms, Matrix, Norm, Splits, Variant};
 use crate::reference::silu;
 
 use super::case::{Case, Expected, Input};
@@ -238,9 +238,10 @@ fn attention(config: &Config, variant: Variant, context: usize) -> Case {
             let config = &launches;
             let cache = Cache { keys: at[6], values: at[7], capacity, cosines: at[3], sines: at[4], position: at[5] };
             let norms = HeadNorms { q: at[1], k: at[2], epsilon: config.epsilon };
+            let split = Splits { count: splits(context), scratch: [at[8], at[9]] };
             match variant {
                 Variant::Tile => {
-                    vec![ops::attention_decode(machine, config, at[0], norms, cache, [at[8], at[9]], out, splits(context))]
+                    vec![ops::attention_decode(machine, config, at[0], norms, cache, split, out)]
                 }
                 Variant::Ref => vec![
                     ops::q_inputs(config, at[0], norms, cache, at[10], 1),
