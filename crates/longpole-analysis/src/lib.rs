@@ -35,6 +35,7 @@ mod stream_health;
 mod sums;
 mod totals;
 mod triage;
+mod turns;
 mod vendor;
 
 pub use ceilings::{

@@ -11,6 +11,7 @@ use crate::phrases::{percent, percent_of};
 use crate::step_choice::Steps;
 use crate::totals::DeviceTotals;
 use crate::triage::{Calibration, Tables};
+use crate::turns::Turns;
 use crate::vendor;
 
 /// Everything a smell may look at.
@@ -34,6 +35,8 @@ pub(crate) struct Facts<'a, 't> {
     pub(crate) calibration: Option<Calibration>,
     /// What is left of idle time and wall without the profiler, if the time given can be that of the step.
     pub(crate) plain: Option<Plain>,
+    /// Whose turn it is on each stream.
+    pub(crate) turns: Turns,
     /// Ranks in scope.
     ranks: usize,
 }
@@ -85,7 +88,8 @@ pub(crate) struct Calls {
 pub(crate) struct Work {
     /// Time covered by it.
     pub(crate) total: Ns,
-    /// The part of it in which nothing else ran on its device.
+    /// The part of it in which nothing else ran on its device. What waits behind it on its stream does not run, and what waits behind others does
+    /// not either.
     pub(crate) alone: Ns,
 }
 
@@ -106,6 +110,7 @@ impl<'a, 't> Facts<'a, 't> {
             steps,
             plain: calibration.as_ref().and_then(|calibration| Plain::of(calibration, tables)),
             calibration,
+            turns: Turns::of(tables.index.trace()),
             ranks: tables.scope.ranks(tables.index.trace()).len(),
             is_amd: vendor::is_amd(tables.index.trace()),
         }
@@ -310,18 +315,26 @@ impl<'a, 't> Facts<'a, 't> {
             side[device].push(row as u32);
         }
         let mut work = Work::default();
-        let of_row = |row: &u32| Interval::new(activities.start[*row as usize], activities.dur[*row as usize]);
+        let whole = |row: &u32| Interval::new(activities.start[*row as usize], activities.dur[*row as usize]);
+        let turn = |row: &u32| self.turns.of_row(trace, *row as usize);
         for mut sides in own.into_iter().zip(other).map(<[Vec<u32>; 2]>::from) {
+            if !self.turns.are_whole() {
+                let own = &mut sides[0];
+                own.sort_by_key(|row| whole(row).start);
+                work.total += sums(&mut [Cover::new(1, Box::new(own.iter().map(whole)))], 1)[1];
+            }
             for rows in &mut sides {
-                let start = |row: &u32| activities.start[*row as usize];
+                let start = |row: &u32| turn(row).start;
                 if !rows.is_sorted_by_key(start) {
                     rows.sort_unstable_by_key(start);
                 }
             }
             let [own, other] = &sides;
-            let mut covers = [Cover::new(1, Box::new(own.iter().map(of_row))), Cover::new(2, Box::new(other.iter().map(of_row)))];
+            let mut covers = [Cover::new(1, Box::new(own.iter().map(turn))), Cover::new(2, Box::new(other.iter().map(turn)))];
             let [_, alone, _, beside] = sums(&mut covers, 2)[..] else { continue };
-            work.total += alone + beside;
+            if self.turns.are_whole() {
+                work.total += alone + beside;
+            }
             work.alone += alone;
         }
         work
