@@ -35,6 +35,7 @@ mod stream_health;
 mod sums;
 mod totals;
 mod triage;
+mod turns;
 #[cfg(test)]
 mod unobserved_tests;
 mod vendor;

@@ -5,10 +5,13 @@ use std::collections::BinaryHeap;
 
 use longpole_trace::{DeviceId, Interval, IntervalSet, Ns, Trace};
 
+use crate::turns::Turns;
+
 /// Marks an activity without an owner.
 pub(super) const NO_OWNER: u32 = u32::MAX;
 
-/// Time in which a device runs work of one owner and of nobody else.
+/// Time in which a device runs work of one owner and of nobody else. Work that waits behind other work of its stream does not run: the time is
+/// that of the one ahead (see [`Turns`]).
 pub(super) struct Alone {
     /// By owner.
     pub(super) sets: Vec<Vec<(DeviceId, IntervalSet)>>,
@@ -17,8 +20,8 @@ pub(super) struct Alone {
     pub(super) of_activity: Vec<Ns>,
 }
 
-/// The time that each owner has to itself. `owner_of` is by activity row; what has no owner still takes time away from the others.
-pub(super) fn alone(trace: &Trace, owner_of: &[u32], owners: usize) -> Alone {
+/// The time that each owner has to itself, by the turns of its work. `owner_of` is by activity row; what has no owner still takes time away from the others.
+pub(super) fn alone(trace: &Trace, turns: &Turns, owner_of: &[u32], owners: usize) -> Alone {
     let activities = &trace.activities;
     let mut of_device: Vec<Vec<u32>> = vec![Vec::new(); trace.devices.len()];
     for row in 0..activities.len() {
@@ -33,7 +36,7 @@ pub(super) fn alone(trace: &Trace, owner_of: &[u32], owners: usize) -> Alone {
         if rows.iter().all(|&row| owner_of[row as usize] == NO_OWNER) {
             continue;
         }
-        rows.sort_by_key(|&row| activities.start[row as usize]);
+        rows.sort_by_key(|&row| turns.of_row(trace, row as usize).start);
         let mut stretches: Vec<(u32, Interval)> = Vec::with_capacity(rows.len());
         let mut ends: BinaryHeap<Reverse<(Ns, u32)>> = BinaryHeap::new();
         // Owners with open work, how many and their numbers xor-ed: with one of them that is its number.
@@ -60,7 +63,7 @@ pub(super) fn alone(trace: &Trace, owner_of: &[u32], owners: usize) -> Alone {
         };
         for &row in &rows {
             let row = row as usize;
-            let (start, end) = (activities.start[row], activities.end(row));
+            let Interval { start, end } = turns.of_row(trace, row);
             if end <= start {
                 continue;
             }
@@ -81,7 +84,7 @@ pub(super) fn alone(trace: &Trace, owner_of: &[u32], owners: usize) -> Alone {
             let row = row as usize;
             if let Some(set) = own.get(owner_of[row] as usize) {
                 let place = &mut places[owner_of[row] as usize];
-                of_activity[row] = place.part(set.intervals(), Interval { start: activities.start[row], end: activities.end(row) });
+                of_activity[row] = place.part(set.intervals(), turns.of_row(trace, row));
             }
         }
         for (found, set) in found.iter_mut().zip(own).filter(|(_, set)| !set.intervals().is_empty()) {

@@ -4,6 +4,7 @@ use longpole_trace::{ActivityId, ActivityKind, Interval, Ns, Trace};
 
 use crate::families::{Family, FamilyOfName};
 use crate::roofline::{CallWorks, Peaks, UnknownWork, Work};
+use crate::turns::Turns;
 
 /// Families that compilers fuse into their neighbours: a product of matrices, attention, a sort or a gather starts a kernel of its own.
 pub(crate) const fn is_fusable(family: Family) -> bool {
@@ -107,14 +108,16 @@ pub(super) fn bytes(trace: &Trace, run: &[ActivityId], works: &CallWorks) -> Res
     Ok(ChainBytes { now, fused: fused.min(now) })
 }
 
-/// The least time of one kernel in place of a run: that of the run's shortest kernel, and that of its bytes.
-pub(super) fn least_time(trace: &Trace, run: &[ActivityId], bytes: Option<ChainBytes>, peaks: Option<&Peaks>) -> Ns {
-    let shortest = run.iter().map(|id| trace.activities.dur[id.index()].max(Ns::ZERO)).min().unwrap_or_default();
+/// The least time of one kernel in place of a run: that of the run's shortest kernel, and that of its bytes. What a kernel waits behind the
+/// one ahead is not counted, and what the first may move meanwhile the one in its place may move too.
+pub(super) fn least_time(trace: &Trace, turns: &Turns, run: &[ActivityId], bytes: Option<ChainBytes>, peaks: Option<&Peaks>) -> Ns {
+    let shortest = run.iter().map(|id| turns.of_row(trace, id.index()).len()).min().unwrap_or_default();
+    let early = run.first().map_or(Ns::ZERO, |id| turns.of_row(trace, id.index()).start - trace.activities.start[id.index()]);
     let moving = bytes.zip(peaks).filter(|(_, peaks)| peaks.memory_bytes_per_s > 0).map(|(bytes, peaks)| {
         let ns = u128::from(bytes.fused) * 1_000_000_000 / u128::from(peaks.memory_bytes_per_s);
         Ns(i64::try_from(ns).unwrap_or(i64::MAX))
     });
-    moving.map_or(shortest, |moving| moving.max(shortest))
+    moving.map_or(shortest, |moving| (moving - early).max(shortest))
 }
 
 /// From the first start to the last end of a run.
@@ -138,7 +141,7 @@ pub(crate) struct AllRuns {
 }
 
 /// Finds all runs of the kernels in a mask.
-pub(crate) fn all_runs(trace: &Trace, is_chained: &[bool]) -> AllRuns {
+pub(crate) fn all_runs(trace: &Trace, turns: &Turns, is_chained: &[bool]) -> AllRuns {
     let activities = &trace.activities;
     let mut of_lane: Vec<Vec<ActivityId>> = vec![Vec::new(); trace.lanes.len()];
     for row in 0..activities.len() {
@@ -152,7 +155,7 @@ pub(crate) fn all_runs(trace: &Trace, is_chained: &[bool]) -> AllRuns {
         for run in runs(trace, order, |id| is_chained[id.index()]) {
             found.runs += 1;
             found.kernels += run.len() as u64;
-            found.least_ns += least_time(trace, &order[run.clone()], None, None);
+            found.least_ns += least_time(trace, turns, &order[run.clone()], None, None);
             for id in &order[run] {
                 found.is_member[id.index()] = true;
             }

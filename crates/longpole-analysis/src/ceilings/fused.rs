@@ -13,6 +13,7 @@ use super::{Finder, Time, fusable};
 use crate::phrases::counted;
 use crate::roofline::CallWorks;
 use crate::steps::{StepGroup, StepTable};
+use crate::turns::Turns;
 
 /// Runs of the same places.
 struct Chain {
@@ -33,7 +34,7 @@ struct Run {
 
 impl Finder<'_, '_> {
     /// Runs of fusable kernels, by their places in the group's table.
-    pub(super) fn chains(&mut self, steps: &StepTable, works: &CallWorks) {
+    pub(super) fn chains(&mut self, steps: &StepTable, works: &CallWorks, turns: &Turns) {
         let trace = self.index.trace();
         let fusable = fusable(trace);
         let mut owner_of = vec![NO_OWNER; trace.activities.len()];
@@ -56,7 +57,7 @@ impl Finder<'_, '_> {
                         let bytes = bytes?;
                         Ok((now.saturating_add(bytes.now), fused.saturating_add(bytes.fused)))
                     });
-                    let least = chains::least_time(trace, members, bytes.ok(), self.peaks);
+                    let least = chains::least_time(trace, turns, members, bytes.ok(), self.peaks);
                     chain.runs.push(Run { step: number, extent: chains::extent(trace, members), least });
                 }
             }
@@ -65,14 +66,14 @@ impl Finder<'_, '_> {
             return;
         }
         let busy = busy(trace);
-        let alone = alone::alone(trace, &owner_of, chained.len());
+        let alone = alone::alone(trace, turns, &owner_of, chained.len());
         for (chain, own) in chained.into_iter().zip(alone.sets) {
             let group = &steps.groups[chain.group];
             self.chain(group, &busy[group.device.index()], own, chain);
         }
     }
 
-    /// `busy` is when the device of the group ran anything, `own` when it ran only kernels of this chain.
+    /// `busy` is when the device of the group ran anything, `own` when it ran only kernels of this chain, whatever waited behind them.
     fn chain(&mut self, group: &StepGroup, busy: &Covered, own: Time, mut chain: Chain) {
         let own = own.into_iter().find(|(device, _)| *device == group.device);
         let own = Covered::of(own.map_or_else(|| IntervalSet::from_unsorted(Vec::new()), |(_, set)| set));

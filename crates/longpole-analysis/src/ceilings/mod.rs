@@ -41,6 +41,7 @@ use crate::phrases::{counted, time};
 use crate::roofline::{CallWorks, Peaks, call_works};
 use crate::scope::Scope;
 use crate::steps::{RoleSource, Step, StepGroup, StepRow, StepTable};
+use crate::turns::Turns;
 
 /// The ceilings of a scope, with the time that each is won from. `steps` and `idle` are those of the same scope ([`crate::step_table`],
 /// [`crate::idle_pieces`]: pieces of one device stand together). Without peaks there are no floors.
@@ -49,11 +50,12 @@ pub fn ceilings(index: &TraceIndex<'_>, scope: &Scope, steps: &StepTable, idle: 
     let mut found = Finder::new(index, wall_ns, peaks);
     found.keeps_time = true;
     let works = call_works(index, peaks, |row| scope.includes_activity(index, ActivityId(row)));
-    let lines = Lines::of(index.trace(), steps);
+    let turns = Turns::of(index.trace());
+    let lines = Lines::of(index.trace(), &turns, steps);
     let rows = rows::of_rows(index.trace(), steps, &works, &lines.alone.of_activity);
     let lenders = vec![None; steps.groups.len()];
     found.roles(steps, &rows, &lenders, lines);
-    found.chains(steps, &works);
+    found.chains(steps, &works, &turns);
     found.causes(steps, idle);
     found.replays(steps, idle);
     found.rows.sort_by_key(|row| std::cmp::Reverse(row.ceiling_ns));
@@ -115,13 +117,14 @@ pub fn step_ceilings_with(work: &ScopeWork<'_, '_>, steps: &StepTable, lent: &[F
 fn found<'a, 't>(work: &ScopeWork<'a, 't>, steps: &StepTable, lent: &[FloorDonor]) -> (Finder<'a, 't>, Vec<Vec<OfRow>>) {
     let ScopeWork { index, scope, peaks, ref works, .. } = *work;
     let mut found = Finder::new(index, scope.wall(index), peaks);
-    let lines = Lines::of(index.trace(), steps);
+    let turns = Turns::of(index.trace());
+    let lines = Lines::of(index.trace(), &turns, steps);
     let mut rows = rows::of_rows(index.trace(), steps, works, &lines.alone.of_activity);
     let own = lent::donors(steps, &rows);
     let lenders: Vec<Option<String>> =
         steps.groups.iter().zip(&mut rows).map(|(group, rows)| lent::borrow(group, rows, lent, &own)).collect();
     found.roles(steps, &rows, &lenders, lines);
-    found.chains(steps, works);
+    found.chains(steps, works, &turns);
     (found, rows)
 }
 
@@ -345,7 +348,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn of(trace: &Trace, steps: &StepTable) -> Self {
+    fn of(trace: &Trace, turns: &Turns, steps: &StepTable) -> Self {
         let mut owner_of = vec![alone::NO_OWNER; trace.activities.len()];
         let mut lines: Vec<(usize, Vec<usize>)> = Vec::new();
         for (at, group) in steps.groups.iter().enumerate() {
@@ -362,7 +365,7 @@ impl Lines {
                 }
             }
         }
-        let alone = alone::alone(trace, &owner_of, lines.len());
+        let alone = alone::alone(trace, turns, &owner_of, lines.len());
         Self { lines, alone }
     }
 }

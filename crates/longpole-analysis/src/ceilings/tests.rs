@@ -287,7 +287,7 @@ fn what_runs_beside_takes_its_part() {
             _ => alone::NO_OWNER,
         })
         .collect();
-    let found = alone::alone(&trace, &owner, 3);
+    let found = alone::alone(&trace, &Turns::of(&trace), &owner, 3);
     let ends = |owner: usize| -> Vec<(i64, i64)> {
         found.sets[owner].iter().flat_map(|(_, set)| set.intervals()).map(|interval| (interval.start.get(), interval.end.get())).collect()
     };
@@ -307,7 +307,7 @@ proptest! {
             owner.push(if of == 3 { alone::NO_OWNER } else { of });
         }
         let trace = sample.finish();
-        let Alone { sets, of_activity } = alone::alone(&trace, &owner, 3);
+        let Alone { sets, of_activity } = alone::alone(&trace, &Turns::of(&trace), &owner, 3);
         for at in 0..80 {
             let mut open: Vec<u32> =
                 work.iter().filter(|&&(_, start, dur, _)| start <= at && at < start + dur).map(|&(of, ..)| of).collect();

@@ -13,6 +13,7 @@ use crate::ranges::is_users;
 use crate::step_choice::Steps;
 use crate::totals::DeviceTotals;
 use crate::triage::{Calibration, Tables};
+use crate::turns::Turns;
 use crate::vendor;
 
 /// Everything a smell may look at.
@@ -38,6 +39,8 @@ pub(crate) struct Facts<'a, 't> {
     pub(crate) plain: Option<Plain>,
     /// Without operators: whether ranges are around most of the device work.
     ranges_tell: bool,
+    /// Whose turn it is on each stream.
+    pub(crate) turns: Turns,
     /// Ranks in scope.
     ranks: usize,
 }
@@ -89,7 +92,8 @@ pub(crate) struct Calls {
 pub(crate) struct Work {
     /// Time covered by it.
     pub(crate) total: Ns,
-    /// The part of it in which nothing else ran on its device.
+    /// The part of it in which nothing else ran on its device. What waits behind it on its stream does not run, and what waits behind others does
+    /// not either.
     pub(crate) alone: Ns,
 }
 
@@ -111,6 +115,7 @@ impl<'a, 't> Facts<'a, 't> {
             plain: calibration.as_ref().and_then(|calibration| Plain::of(calibration, tables)),
             calibration,
             ranges_tell: totals.host_ops == 0 && ranges_tell(tables),
+            turns: Turns::of(tables.index.trace()),
             ranks: tables.scope.ranks(tables.index.trace()).len(),
             is_amd: vendor::is_amd(tables.index.trace()),
         }
@@ -320,18 +325,26 @@ impl<'a, 't> Facts<'a, 't> {
             side[device].push(row as u32);
         }
         let mut work = Work::default();
-        let of_row = |row: &u32| Interval::new(activities.start[*row as usize], activities.dur[*row as usize]);
+        let whole = |row: &u32| Interval::new(activities.start[*row as usize], activities.dur[*row as usize]);
+        let turn = |row: &u32| self.turns.of_row(trace, *row as usize);
         for mut sides in own.into_iter().zip(other).map(<[Vec<u32>; 2]>::from) {
+            if !self.turns.are_whole() {
+                let own = &mut sides[0];
+                own.sort_by_key(|row| whole(row).start);
+                work.total += sums(&mut [Cover::new(1, Box::new(own.iter().map(whole)))], 1)[1];
+            }
             for rows in &mut sides {
-                let start = |row: &u32| activities.start[*row as usize];
+                let start = |row: &u32| turn(row).start;
                 if !rows.is_sorted_by_key(start) {
                     rows.sort_unstable_by_key(start);
                 }
             }
             let [own, other] = &sides;
-            let mut covers = [Cover::new(1, Box::new(own.iter().map(of_row))), Cover::new(2, Box::new(other.iter().map(of_row)))];
+            let mut covers = [Cover::new(1, Box::new(own.iter().map(turn))), Cover::new(2, Box::new(other.iter().map(turn)))];
             let [_, alone, _, beside] = sums(&mut covers, 2)[..] else { continue };
-            work.total += alone + beside;
+            if self.turns.are_whole() {
+                work.total += alone + beside;
+            }
             work.alone += alone;
         }
         work

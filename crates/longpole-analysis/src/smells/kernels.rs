@@ -76,7 +76,7 @@ fn many_tiny_kernels(facts: &Facts<'_, '_>) -> Option<Found> {
     for (row, is_chained) in is_chained.iter_mut().enumerate() {
         *is_chained = *is_chained && is_small(row) && facts.tables.scope.includes_activity(index, ActivityId::from_index(row));
     }
-    let chains = all_runs(trace, &is_chained);
+    let chains = all_runs(trace, &facts.turns, &is_chained);
     let fused = (facts.work(|row, _| chains.is_member[row]).alone - chains.least_ns).max(Ns::ZERO);
     let summary = format!(
         "{}{launched}, median {}; those under 5 us take {} of kernel time, the GPU is busy {}",
