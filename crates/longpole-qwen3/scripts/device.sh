@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Everything that needs a GPU, in the order of what matters: checks, sanitizer, logits against transformers, tokens a second, the suite.
 #   device.sh PROGRAM OUT [checks|sanitizer|logits|speed|suite ...]
-# PROGRAM is the release binary of longpole-qwen3, OUT a folder for what it prints. Each part has a time limit of its own and costs no other.
+# PROGRAM is longpole-qwen3, OUT a folder for what it prints. Each part has a time limit of its own and costs no other.
 set -u
 program=$1 out=$2
 shift 2
@@ -19,7 +19,7 @@ for part in "$@"; do
     sanitizer)
         command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not here"; continue; }
         for tool in memcheck racecheck; do
-            timeout 60 compute-sanitizer --tool $tool "$program" check >"$out/$tool.txt" 2>&1
+            timeout 150 compute-sanitizer --tool $tool "$program" check >"$out/$tool.txt" 2>&1
             echo "$tool: exit $?; $(tail -1 "$out/$tool.txt")"
         done
         ;;
