@@ -17,6 +17,8 @@ mod replay;
 mod rows;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod turn_tests;
 mod types;
 
 use foldhash::fast::FixedState;

@@ -7,6 +7,7 @@ use super::*;
 use crate::idle::idle_pieces;
 use crate::sample::Sample;
 use crate::steps::{StepOptions, step_table};
+use crate::turns::Turns;
 
 fn table(trace: &Trace, peaks: Option<&Peaks>) -> (StepTable, CeilingTable) {
     let index = TraceIndex::new(trace);
@@ -275,6 +276,8 @@ fn what_runs_beside_takes_its_part() {
     sample.orphan("b", 5, 7);
     sample.orphan("b", 12, 0);
     sample.orphan("b", 19, 11);
+    // On a stream of its own: behind the last b it would only wait.
+    sample.on_device(0, 9);
     sample.orphan("nobody", 28, 2);
     let trace = sample.finish();
     let owner: Vec<u32> = trace
@@ -309,8 +312,12 @@ proptest! {
         let trace = sample.finish();
         let Alone { sets, of_activity } = alone::alone(&trace, &Turns::of(&trace), &owner, 3);
         for at in 0..80 {
-            let mut open: Vec<u32> =
-                work.iter().filter(|&&(_, start, dur, _)| start <= at && at < start + dur).map(|&(of, ..)| of).collect();
+            // Of each stream, whose turn it is: of what runs the one that started first, of equal starts the one that ends first.
+            let first_of = |stream: i64| {
+                let open = work.iter().enumerate().filter(|(_, of)| of.3 == stream && of.1 <= at && at < of.1 + of.2);
+                open.min_by_key(|(row, of)| (of.1, of.2, *row)).map(|(_, of)| of.0)
+            };
+            let mut open: Vec<u32> = (0..3).filter_map(first_of).collect();
             open.sort_unstable();
             open.dedup();
             for (own, found) in sets.iter().enumerate() {
