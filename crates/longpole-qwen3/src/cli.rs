@@ -54,7 +54,7 @@ Options of workload, whose models are Qwen3-0.6B and Qwen3-4B with seeded weight
 It runs each phase untraced, then once more inside an NVTX range `window`: longpole steps --run --range nvtx:window -- longpole-qwen3 workload
 
 Exit codes: 0 done; 1 a result of check (or suite) is wrong; 2 the command line makes no sense or asks for what does not fit;
-3 nothing could be run: the model's files cannot be used, or there is no device, no driver, not enough of its memory.
+3 nothing could be run or printed: the model's files cannot be used, or there is no device, no driver, not enough of its memory.
 ";
 
 /// What is fed to it.
@@ -173,7 +173,11 @@ impl Command {
         }
         let job = Self::job(rest)?;
         if command == "run" {
-            return Ok(Self::Run(job));
+            return if job.output.is_some() {
+                Err("-o is an option of logits; run writes to standard output".to_owned())
+            } else {
+                Ok(Self::Run(job))
+            };
         }
         if job.output.is_none() {
             return Err("logits need -o FILE".to_owned());

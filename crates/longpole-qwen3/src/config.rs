@@ -331,7 +331,7 @@ pub(crate) mod tests {
             ("151645", "[1, -2]", "eos_token_id is neither"),
             ("{\"architectures\"", "[\"architectures\"", "no configuration"),
         ] {
-            let error = Config::parse(&SMALL.replace(from, to)).unwrap_err().to_string();
+            let error = Config::parse(&SMALL.replace(from, to)).unwrap_err();
             assert!(error.contains(said), "{to}: {error}");
         }
     }

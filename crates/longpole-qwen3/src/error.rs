@@ -55,7 +55,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the program ends with: 2 if something else has to be asked for, 3 if the model cannot be used or there is nothing to run it on. 1 is left
+    /// What the program ends with: 2 if something else has to be asked for, 3 if the model cannot be used, there is nothing to run it on, or its text cannot be printed. 1 is left
     /// to results that are wrong.
     pub fn exit_code(&self) -> u8 {
         match self {

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
-use serde::Deserialize;
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::config::Config;
 use crate::error::Error;
@@ -72,6 +73,38 @@ struct Header {
     data_offsets: [usize; 2],
 }
 
+/// Tensors by name. What else a header holds is passed over without being kept.
+struct Headers(Vec<(String, Header)>);
+
+impl<'de> Deserialize<'de> for Headers {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Names;
+
+        impl<'de> Visitor<'de> for Names {
+            type Value = Headers;
+
+            fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                to.write_str("an object of tensors")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Headers, A::Error> {
+                let mut found = Vec::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    if name == "__metadata__" {
+                        map.next_value::<IgnoredAny>()?;
+                        continue;
+                    }
+                    let header = map.next_value().map_err(|error| A::Error::custom(format!("{name}: {error}")))?;
+                    found.push((name, header));
+                }
+                Ok(Headers(found))
+            }
+        }
+
+        from.deserialize_map(Names)
+    }
+}
+
 #[derive(Deserialize)]
 struct Index {
     weight_map: BTreeMap<String, String>,
@@ -123,13 +156,9 @@ impl Tensors {
             return Err(bad(format!("its header has {length} bytes, the file {}", data.len())));
         }
         let begin = 8 + length as usize;
-        let parsed: BTreeMap<String, serde_json::Value> =
-            serde_json::from_slice(&data[8..begin]).map_err(|error| bad(format!("its header is no JSON: {error}")))?;
-        for (name, value) in parsed {
-            if name == "__metadata__" {
-                continue;
-            }
-            let header: Header = serde_json::from_value(value).map_err(|error| bad(format!("{name}: {error}")))?;
+        let Headers(parsed) =
+            serde_json::from_slice(&data[8..begin]).map_err(|error| bad(format!("its header does not describe tensors: {error}")))?;
+        for (name, header) in parsed {
             let (number, bytes) = match header.dtype.as_str() {
                 "BF16" => (Number::Bf16, 2),
                 "F16" => (Number::F16, 2),

@@ -47,6 +47,7 @@ fn what_makes_no_sense_is_said() {
         ("run folder a --temperature 1e38", "not 1e38"),
         ("logits folder a -o x --context 0", "--context is 1 or more"),
         ("logits folder a -o ", "-o needs the name"),
+        ("run folder a -o x", "-o is an option of logits"),
         ("run folder -a", "stands behind --"),
         ("run folder -- -a b", "one argument too many"),
         ("run folder a --variant best", "ref or tile"),
@@ -96,6 +97,9 @@ fn arguments_that_are_no_text_are_refused() {
 /// Where there is no device, that is no wrong result.
 #[test]
 fn no_device_is_no_failed_check() {
+    let missing = longpole_bench::measure::Error::Missing("no driver".to_owned());
+    assert_eq!(Error::from(missing).exit_code(), 3);
+    // On a machine with a device, that is all that can be seen of it.
     if Cuda::open(0).is_ok() {
         return;
     }

@@ -23,7 +23,7 @@ pub use stream::Stream;
 const MAX_TOKENS: usize = 1 << 22;
 
 /// Bytes of a file at most. Qwen's has 11 million.
-const MAX_BYTES: u64 = 200_000_000;
+const MAX_BYTES: u64 = 64_000_000;
 
 #[derive(Deserialize)]
 struct File {
