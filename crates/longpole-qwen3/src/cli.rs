@@ -1,5 +1,6 @@
 //! The command line: what is asked for, and doing it.
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -8,12 +9,12 @@ use longpole_bench::cuda::Cuda;
 use longpole_bench::measure::Driver as _;
 
 use crate::check::{Extent, check};
-use crate::engine::{Engine, Generation, Mode};
+use crate::engine::{Engine, Generation, LEAST_TEMPERATURE, Mode};
 use crate::error::Error;
 use crate::generate::{Ended, generate};
-use crate::models::{Found, Model, find};
+use crate::models::Model;
 use crate::ops::Variant;
-use crate::random;
+use crate::prepared::Prepared;
 use crate::tokenizer::Stream;
 use crate::workload::{Workload, workload};
 
@@ -45,11 +46,15 @@ Options:
   --no-overlap         no kernel begins before the one ahead of it is done
   --warm-up            read the prompt once before it counts, so that nothing is loaded for the first time
   --stats              times on standard error
+  --                   what follows is no option: a prompt may begin with -
 
 Options of workload, whose models are Qwen3-0.6B and Qwen3-4B with seeded weights, both if none is named, or a folder or a name as above:
   --seconds S          run each phase untraced for so long first [1]
   --variant, --no-overlap
 It runs each phase untraced, then once more inside an NVTX range `window`: longpole steps --run --range nvtx:window -- longpole-qwen3 workload
+
+Exit codes: 0 done; 1 a result of check (or suite) is wrong; 2 the command line makes no sense or asks for what does not fit;
+3 nothing could be run or printed: the model's files cannot be used, or there is no device, no driver, not enough of its memory.
 ";
 
 /// What is fed to it.
@@ -127,13 +132,36 @@ pub(crate) fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, 
     text.parse().map_err(|_| format!("{name} needs a number, not {text}"))
 }
 
+/// The temperature `--temperature` names: 0, or one whose inverse is a number that logits can be told apart with.
+fn temperature(text: &str) -> Result<f32, String> {
+    // In 64 bits, since 32 would make a 0 of what is not.
+    let value: f64 = number("--temperature", text)?;
+    let (least, most) = (f64::from(LEAST_TEMPERATURE), 1.0 / f64::from(LEAST_TEMPERATURE));
+    if value == 0.0 || (least..=most).contains(&value) {
+        Ok(value as f32)
+    } else {
+        Err(format!("--temperature is 0, or 0.000001 to 1000000, not {text}"))
+    }
+}
+
+/// Takes an argument that is no option: the model first, then the prompt.
+fn place(argument: &str, model: &mut Option<Model>, prompt: &mut Option<Prompt>) -> Result<(), String> {
+    match (&model, &prompt) {
+        (None, _) => *model = Some(Model::Named(argument.to_owned())),
+        (_, None) => *prompt = Some(Prompt::Text(argument.to_owned())),
+        _ => return Err(format!("`{argument}` is one argument too many")),
+    }
+    Ok(())
+}
+
 impl Command {
     /// Reads the arguments after the program's name.
     pub fn parse(arguments: &[String]) -> Result<Self, String> {
         let Some((command, rest)) = arguments.split_first() else { return Err("say run, logits, workload, check or suite".to_owned()) };
+        let options = arguments.iter().take_while(|argument| *argument != "--");
         match command.as_str() {
             "suite" => return Ok(Self::Suite(rest.to_vec())),
-            _ if arguments.iter().any(|argument| argument == "--help" || argument == "-h") => return Ok(Self::Help),
+            _ if options.into_iter().any(|argument| argument == "--help" || argument == "-h") => return Ok(Self::Help),
             "check" => match rest.iter().map(String::as_str).collect::<Vec<_>>()[..] {
                 [] => return Ok(Self::Check(Extent::Small)),
                 ["--all"] => return Ok(Self::Check(Extent::All)),
@@ -145,7 +173,11 @@ impl Command {
         }
         let job = Self::job(rest)?;
         if command == "run" {
-            return Ok(Self::Run(job));
+            return if job.output.is_some() {
+                Err("-o is an option of logits; run writes to standard output".to_owned())
+            } else {
+                Ok(Self::Run(job))
+            };
         }
         if job.output.is_none() {
             return Err("logits need -o FILE".to_owned());
@@ -172,12 +204,15 @@ impl Command {
             output: None,
         };
         let mut rest = arguments.iter();
+        let mut optional = true;
         while let Some(argument) = rest.next() {
             let name = argument.as_str();
             match name {
+                other if !optional => place(other, &mut model, &mut prompt)?,
+                "--" => optional = false,
                 "--random" => model = Some(Model::Random(value_of(name, &mut rest)?.to_owned())),
                 "--max-new-tokens" => job.count = number(name, value_of(name, &mut rest)?)?,
-                "--temperature" => job.temperature = number(name, value_of(name, &mut rest)?)?,
+                "--temperature" => job.temperature = temperature(value_of(name, &mut rest)?)?,
                 "--seed" => job.seed = number(name, value_of(name, &mut rest)?)?,
                 "--prompt-tokens" => prompt = Some(Prompt::Seeded(number(name, value_of(name, &mut rest)?)?)),
                 "--tokens" => {
@@ -192,15 +227,18 @@ impl Command {
                 "--no-overlap" => job.overlap = false,
                 "--warm-up" => job.warm_up = true,
                 "--stats" => job.stats = true,
-                "-o" => job.output = Some(PathBuf::from(value_of(name, &mut rest)?)),
-                other if other.len() > 1 && other.starts_with('-') => return Err(format!("`{other}` is no option")),
-                other if model.is_none() => model = Some(Model::Named(other.to_owned())),
-                other if prompt.is_none() => prompt = Some(Prompt::Text(other.to_owned())),
-                other => return Err(format!("`{other}` is one argument too many")),
+                "-o" => match value_of(name, &mut rest)? {
+                    "" => return Err("-o needs the name of a file, not an empty one".to_owned()),
+                    path => job.output = Some(PathBuf::from(path)),
+                },
+                other if other.len() > 1 && other.starts_with('-') => {
+                    return Err(format!("`{other}` is no option; a prompt that begins so stands behind --"));
+                }
+                other => place(other, &mut model, &mut prompt)?,
             }
         }
-        if !(job.temperature.is_finite() && job.temperature >= 0.0) {
-            return Err("--temperature is 0 or more".to_owned());
+        if job.context == 0 {
+            return Err("--context is 1 or more".to_owned());
         }
         job.model = model.ok_or("say which model: a folder, a name, or --random Qwen3-0.6B")?;
         job.prompt = prompt.ok_or("say what to begin with: a prompt, --prompt-tokens or --tokens")?;
@@ -208,31 +246,11 @@ impl Command {
     }
 }
 
-/// A prompt as a turn of Qwen's chat form.
-fn chat_form(prompt: &str) -> String {
-    format!("<|im_start|>user\n{prompt}<|im_end|>\n<|im_start|>assistant\n")
-}
-
-fn tokens_of(job: &Job, found: &Found) -> Result<Vec<u32>, Error> {
-    let tokens = match (&job.prompt, &found.tokenizer) {
-        (Prompt::Seeded(count), _) => random::tokens(1, *count, found.config.vocabulary),
-        (Prompt::Tokens(tokens), _) => tokens.clone(),
-        (Prompt::Text(text), Some(tokenizer)) if job.chat => tokenizer.encode(&chat_form(text)),
-        (Prompt::Text(text), Some(tokenizer)) => tokenizer.encode(text),
-        // Seeded weights know no language: a token a byte.
-        (Prompt::Text(text), None) => text.bytes().map(u32::from).collect(),
-    };
-    if tokens.is_empty() {
-        return Err(Error::Asked("the prompt is empty".to_owned()));
-    }
-    Ok(tokens)
-}
-
 /// Opens the device and puts the model there.
-fn ready(job: &Job, found: &Found, step_tokens: usize) -> Result<(Cuda, Engine), Error> {
+fn ready(job: &Job, prepared: &Prepared) -> Result<(Cuda, Engine), Error> {
+    let found = &prepared.found;
     let mut driver = Cuda::open(0)?;
-    let capacity = job.context.min(found.config.max_positions);
-    let mut engine = Engine::new(&mut driver, found.config.clone(), capacity, step_tokens)?;
+    let mut engine = Engine::new(&mut driver, found.config.clone(), prepared.capacity, prepared.step_tokens)?;
     match &found.tensors {
         Some(tensors) => engine.load(&mut driver, tensors)?,
         None => engine.fill_random(&mut driver)?,
@@ -242,19 +260,11 @@ fn ready(job: &Job, found: &Found, step_tokens: usize) -> Result<(Cuda, Engine),
     Ok((driver, engine))
 }
 
-/// Tokens of a prefill's part at most: longer prompts are read in parts, so that memory does not grow with them.
-const STEP_TOKENS: usize = 2048;
-
 /// Writes text.
 pub fn run(job: &Job, out: &mut dyn Write, notes: &mut dyn Write) -> Result<(), Error> {
-    let found = find(&job.model)?;
-    let tokens = tokens_of(job, &found)?;
-    let capacity = job.context.min(found.config.max_positions);
-    if tokens.len() + job.count.max(1) > capacity {
-        let (prompt, count) = (tokens.len(), job.count);
-        return Err(Error::Asked(format!("{prompt} tokens of prompt and {count} new ones exceed the {capacity} positions of --context")));
-    }
-    let (mut driver, mut engine) = ready(job, &found, tokens.len().min(STEP_TOKENS))?;
+    let prepared = Prepared::run(job)?;
+    let (mut driver, mut engine) = ready(job, &prepared)?;
+    let Prepared { found, tokens, .. } = prepared;
     if job.warm_up {
         engine.prefill(&mut driver, job.variant, &tokens)?;
         engine.step(&mut driver, job.variant, job.mode)?;
@@ -304,16 +314,13 @@ pub fn run(job: &Job, out: &mut dyn Write, notes: &mut dyn Write) -> Result<(), 
 
 /// Writes the logits after each token from the last of the prefill on.
 pub fn logits(job: &Job, notes: &mut dyn Write) -> Result<(), Error> {
-    let found = find(&job.model)?;
-    let tokens = tokens_of(job, &found)?;
-    let at_once = job.prefill.clamp(1, tokens.len());
-    let (mut driver, mut engine) = ready(job, &found, at_once.min(STEP_TOKENS))?;
-    let path = job.output.clone().unwrap_or_default();
-    let file = std::fs::File::create(&path).map_err(|cause| Error::file(&path, cause))?;
-    let mut file = std::io::BufWriter::new(file);
+    let prepared = Prepared::logits(job)?;
+    let (mut driver, mut engine) = ready(job, &prepared)?;
+    let Prepared { found, tokens, at_once, output, .. } = prepared;
+    let mut output = output.ok_or_else(|| Error::Asked("logits need -o FILE".to_owned()))?;
     let mut write = |engine: &Engine, driver: &mut Cuda| {
         let bytes: Vec<u8> = engine.logits(driver)?.iter().flat_map(|logit| logit.to_le_bytes()).collect();
-        file.write_all(&bytes).map_err(|cause| Error::file(&path, cause))
+        output.write(&bytes)
     };
     engine.prefill(&mut driver, job.variant, &tokens[..at_once])?;
     engine.take(&mut driver)?;
@@ -323,9 +330,22 @@ pub fn logits(job: &Job, notes: &mut dyn Write) -> Result<(), Error> {
         engine.step(&mut driver, job.variant, job.mode)?;
         write(&engine, &mut driver)?;
     }
-    file.flush().map_err(|cause| Error::file(&path, cause))?;
+    output.finish()?;
     let (rows, columns) = (tokens.len() - at_once + 1, found.config.vocabulary);
+    let path = job.output.clone().unwrap_or_default();
     writeln!(notes, "{rows} x {columns} logits in {}", path.display()).map_err(Error::Output)
+}
+
+/// Answers the arguments as the system hands them over; the exit code. Those that are no text are refused: replaced by something, they would mean
+/// another file or another prompt.
+pub fn start(arguments: Vec<OsString>, out: &mut dyn Write, notes: &mut dyn Write) -> u8 {
+    match arguments.into_iter().map(OsString::into_string).collect::<Result<Vec<_>, _>>() {
+        Ok(arguments) => main(&arguments, out, notes),
+        Err(argument) => {
+            let _ = writeln!(notes, "longpole-qwen3: the argument {} is no text in UTF-8", argument.display());
+            2
+        }
+    }
 }
 
 /// Answers a command line; the exit code.
@@ -358,7 +378,7 @@ pub fn main(arguments: &[String], out: &mut dyn Write, notes: &mut dyn Write) ->
         Err(Error::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
         Err(error) => {
             let _ = writeln!(notes, "longpole-qwen3: {error}");
-            1
+            error.exit_code()
         }
     }
 }

@@ -1,8 +1,11 @@
 //! What a model looks like: `config.json` of the Hugging Face layout, and two sizes by name.
 
+use std::path::Path;
+
 use serde::Deserialize;
 
 use crate::error::Error;
+use crate::files;
 use crate::gemv::MAX_COLUMNS;
 
 /// Numbers of a head. Both sizes of Qwen3 that this engine is for have so many, and kernels are written for it: a lane of a warp holds four.
@@ -11,6 +14,9 @@ pub const HEAD: usize = 128;
 /// Sizes that no dense Qwen3 exceeds, so that a hostile file asks for no absurd buffers.
 const MAX_LAYERS: usize = 256;
 const MAX_SIZE: usize = 1 << 20;
+
+/// Bytes of a file at most.
+pub(crate) const MAX_BYTES: u64 = 1 << 20;
 
 /// A decoder of the Qwen3 family.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,14 +45,6 @@ pub struct Config {
     pub ends: Vec<u32>,
 }
 
-/// A number or several.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum OneOrMany {
-    One(u32),
-    Many(Vec<u32>),
-}
-
 #[derive(Deserialize)]
 struct File {
     model_type: Option<String>,
@@ -70,7 +68,40 @@ struct File {
     #[serde(default)]
     use_sliding_window: bool,
     quantization_config: Option<serde_json::Value>,
-    eos_token_id: Option<OneOrMany>,
+    eos_token_id: Option<serde_json::Value>,
+}
+
+/// Tokens that end a text: `eos_token_id` is a number or a list of numbers.
+pub(crate) fn tokens_of_end(value: Option<&serde_json::Value>) -> Result<Vec<u32>, String> {
+    let token = |value: &serde_json::Value| {
+        let token = value.as_u64().and_then(|token| u32::try_from(token).ok());
+        token.ok_or_else(|| "eos_token_id is neither the number of a token nor a list of such".to_owned())
+    };
+    match value {
+        None | Some(serde_json::Value::Null) => Ok(Vec::new()),
+        Some(serde_json::Value::Array(list)) => list.iter().map(token).collect(),
+        Some(value) => Ok(vec![token(value)?]),
+    }
+}
+
+/// The base of the frequencies. Newer writers put it and its kind into an object.
+fn theta(outside: Option<f64>, parameters: &serde_json::Value) -> Result<f64, String> {
+    if !(parameters.is_null() || parameters.is_object()) {
+        return Err("rope_parameters is no object".to_owned());
+    }
+    let given = |key: &str| parameters.get(key).filter(|value| !value.is_null());
+    for key in ["rope_type", "type"] {
+        if given(key).is_some_and(|kind| kind.as_str() != Some("default")) {
+            return Err(format!("rope_parameters.{key} is not default, frequencies here are not scaled"));
+        }
+    }
+    let inside = match given("rope_theta") {
+        Some(value) => Some(value.as_f64().ok_or("rope_parameters.rope_theta is no number")?),
+        None => None,
+    };
+    let theta = outside.or(inside).unwrap_or(1e6);
+    // Below 1 frequencies would grow from pair to pair, without bound towards 0.
+    if theta.is_finite() && theta >= 1.0 { Ok(theta) } else { Err(format!("rope_theta is {theta:e}, a number of 1 or more is needed")) }
 }
 
 impl Config {
@@ -123,15 +154,21 @@ impl Config {
         }
     }
 
-    /// Reads `config.json`.
-    pub fn parse(text: &str) -> Result<Self, Error> {
-        let file: File =
-            serde_json::from_str(text).map_err(|error| Error::Unsupported(format!("config.json is no configuration: {error}")))?;
+    /// Reads `config.json` of a folder.
+    pub fn open(folder: &Path) -> Result<Self, Error> {
+        let path = folder.join("config.json");
+        let text = files::text(&path, MAX_BYTES)?;
+        Self::parse(&text).map_err(|what| Error::content(&path, what))
+    }
+
+    /// Takes the content of such a file.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let file: File = serde_json::from_str(text).map_err(|error| format!("no configuration: {error}"))?;
         let kind = file.model_type.as_deref().unwrap_or("not given");
         if kind != "qwen3" {
-            return Err(Error::Unsupported(format!("model_type is {kind}, only qwen3 (dense) is run")));
+            return Err(format!("model_type is {kind}, only qwen3 (dense) is run"));
         }
-        let refuse = |what: &str| Err(Error::Unsupported(what.to_owned()));
+        let refuse = |what: &str| Err(what.to_owned());
         if file.hidden_act.as_deref().is_some_and(|act| act != "silu") {
             return refuse("hidden_act is not silu");
         }
@@ -147,16 +184,15 @@ impl Config {
         if file.quantization_config.as_ref().is_some_and(|config| !config.is_null()) {
             return refuse("the weights are quantised, kernels here read numbers of 16 bits");
         }
-        // Newer writers put the base of the frequencies and its kind into an object.
-        let parameters = file.rope_parameters.unwrap_or_default();
-        if parameters.get("rope_type").and_then(serde_json::Value::as_str).is_some_and(|kind| kind != "default") {
-            return refuse("rope_parameters.rope_type is not default, frequencies here are not scaled");
+        let theta = theta(file.rope_theta, &file.rope_parameters.unwrap_or_default())?;
+        let epsilon = file.rms_norm_eps.unwrap_or(1e-6);
+        if epsilon.is_sign_negative() || !(epsilon as f32).is_finite() {
+            return Err(format!("rms_norm_eps is {epsilon:e}, a number of 32 bits that is not negative is needed"));
         }
-        let theta = file.rope_theta.or_else(|| parameters.get("rope_theta").and_then(serde_json::Value::as_f64)).unwrap_or(1e6);
         let size = |name: &str, value: Option<u64>| match value.and_then(|value| usize::try_from(value).ok()) {
             Some(value) if (1..=MAX_SIZE).contains(&value) => Ok(value),
-            Some(value) => Err(Error::Unsupported(format!("{name} is {value}"))),
-            None => Err(Error::Unsupported(format!("config.json does not say {name}"))),
+            Some(value) => Err(format!("{name} is {value}, 1 to {MAX_SIZE} is run")),
+            None => Err(format!("it does not say {name}")),
         };
         let config = Self {
             hidden: size("hidden_size", file.hidden_size)?,
@@ -167,24 +203,20 @@ impl Config {
             vocabulary: size("vocab_size", file.vocab_size)?,
             tied: file.tie_word_embeddings,
             rope_theta: theta,
-            epsilon: file.rms_norm_eps.unwrap_or(1e-6) as f32,
+            epsilon: epsilon as f32,
             max_positions: size("max_position_embeddings", file.max_position_embeddings.or(Some(40_960)))?,
-            ends: match file.eos_token_id {
-                Some(OneOrMany::One(end)) => vec![end],
-                Some(OneOrMany::Many(ends)) => ends,
-                None => Vec::new(),
-            },
+            ends: tokens_of_end(file.eos_token_id.as_ref())?,
         };
         let head = file.head_dim.unwrap_or_else(|| config.hidden as u64 / config.heads as u64);
         if head != HEAD as u64 {
-            return Err(Error::Unsupported(format!("heads have {head} numbers, kernels here are for {HEAD}")));
+            return Err(format!("heads have {head} numbers, kernels here are for {HEAD}"));
         }
         config.checked()
     }
 
     /// The same if kernels can run it.
-    pub fn checked(self) -> Result<Self, Error> {
-        let refuse = |what: String| Err(Error::Unsupported(what));
+    pub fn checked(self) -> Result<Self, String> {
+        let refuse = |what: String| Err(what);
         if self.layers > MAX_LAYERS {
             return refuse(format!("{} layers, at most {MAX_LAYERS} are run", self.layers));
         }
@@ -285,9 +317,21 @@ pub(crate) mod tests {
             ("\"num_hidden_layers\": 28", "\"num_hidden_layers\": 4000", "4000 layers"),
             ("\"vocab_size\": 151936", "\"vocab_size\": 0", "vocab_size is 0"),
             ("\"intermediate_size\": 3072", "\"other\": 1", "does not say intermediate_size"),
+            ("1000000", "0", "rope_theta is 0e0"),
+            ("1000000", "-5", "rope_theta is -5e0"),
+            ("1000000", "5e-324", "rope_theta is 5e-324"),
+            ("\"rope_theta\": 1000000", "\"rope_parameters\": {\"rope_theta\": \"x\"}", "rope_parameters.rope_theta is no number"),
+            ("\"rope_theta\": 1000000", "\"rope_parameters\": {\"rope_theta\": 0}", "rope_theta is 0e0"),
+            ("\"rope_theta\": 1000000", "\"rope_parameters\": {\"type\": \"yarn\"}", "rope_parameters.type is not default"),
+            ("\"rope_theta\": 1000000", "\"rope_parameters\": {\"rope_type\": 3}", "rope_parameters.rope_type is not default"),
+            ("\"rope_theta\": 1000000", "\"rope_parameters\": [1]", "rope_parameters is no object"),
+            ("1e-06", "-1e-06", "rms_norm_eps is -1e-6"),
+            ("1e-06", "1e39", "rms_norm_eps is 1e39"),
+            ("151645", "\"x\"", "eos_token_id is neither"),
+            ("151645", "[1, -2]", "eos_token_id is neither"),
             ("{\"architectures\"", "[\"architectures\"", "no configuration"),
         ] {
-            let error = Config::parse(&SMALL.replace(from, to)).unwrap_err().to_string();
+            let error = Config::parse(&SMALL.replace(from, to)).unwrap_err();
             assert!(error.contains(said), "{to}: {error}");
         }
     }

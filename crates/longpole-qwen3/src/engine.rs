@@ -26,6 +26,10 @@ use crate::weights::tensors;
 /// Tokens that can be under way to the host at once; two are.
 const RING: usize = 4;
 
+/// The lowest temperature at which tokens are drawn. Logits over a lower one are so large in 32 bits that the noise added to them is lost, and over the
+/// lowest of all infinite.
+pub const LEAST_TEMPERATURE: f32 = 1e-6;
+
 /// How decode steps are launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -60,7 +64,7 @@ impl Engine {
         let layout = Layout::new(&config, capacity, step_tokens)?;
         if let Some(free) = driver.free_bytes().filter(|free| *free < layout.bytes as u64) {
             let (needed, free) = (layout.bytes as f64 / 1e9, free as f64 / 1e9);
-            return Err(Error::Asked(format!(
+            return Err(Error::Room(format!(
                 "{needed:.2} GB of device memory are needed, {free:.2} GB are free; a shorter --context needs less"
             )));
         }
@@ -154,9 +158,10 @@ impl Engine {
         Ok(driver.synchronize()?)
     }
 
-    /// How tokens are chosen from here on: the most likely at a temperature of 0, else drawn, alike for the same seed.
+    /// How tokens are chosen from here on: the most likely at a temperature below
+    /// [`LEAST_TEMPERATURE`], else drawn, alike for the same seed.
     pub fn set_sampling(&mut self, driver: &mut Cuda, temperature: f32, seed: u32) -> Result<(), Error> {
-        let inverse = if temperature > 0.0 { 1.0 / temperature } else { 0.0 };
+        let inverse = if temperature >= LEAST_TEMPERATURE { 1.0 / temperature } else { 0.0 };
         let content = [inverse.to_ne_bytes(), seed.to_ne_bytes()].concat();
         self.write(driver, Part::Sampling, &content)
     }
@@ -174,9 +179,7 @@ impl Engine {
             return Err(Error::Asked("the prompt is empty".to_owned()));
         }
         self.room_for(tokens.len())?;
-        if let Some(token) = tokens.iter().find(|token| **token as usize >= self.config.vocabulary) {
-            return Err(Error::Asked(format!("token {token} is not one of the vocabulary's {}", self.config.vocabulary)));
-        }
+        tokens.iter().try_for_each(|token| self.known(*token))?;
         for part in tokens.chunks(self.layout.step_tokens) {
             {
                 let _range = nvtx::range(c"upload inputs");
@@ -194,6 +197,14 @@ impl Engine {
             self.position += part.len();
         }
         self.fetch(driver)
+    }
+
+    /// Whether a token is in the vocabulary: kernels take the last row for those that are not.
+    fn known(&self, token: u32) -> Result<(), Error> {
+        if token as usize >= self.config.vocabulary {
+            return Err(Error::Asked(format!("token {token} is not one of the vocabulary's {}", self.config.vocabulary)));
+        }
+        Ok(())
     }
 
     fn room_for(&self, tokens: usize) -> Result<(), Error> {
@@ -252,6 +263,7 @@ impl Engine {
 
     /// The next step reads this token instead of the chosen one.
     pub fn force(&mut self, driver: &mut Cuda, token: u32) -> Result<(), Error> {
+        self.known(token)?;
         self.write(driver, Part::Tokens, &token.to_ne_bytes())
     }
 

@@ -38,12 +38,39 @@ pub enum Error {
     /// The device, its driver or a library.
     #[error(transparent)]
     Device(#[from] measure::Error),
+    /// The device has not enough memory.
+    #[error("{0}")]
+    Room(String),
+    /// Results cannot be written where they were asked for.
+    #[error("{} cannot be written: {what}", if path.as_os_str().is_empty() { "-o".into() } else { path.display().to_string() })]
+    Target {
+        /// Where to.
+        path: PathBuf,
+        /// Why not.
+        what: String,
+    },
     /// The text cannot be printed.
     #[error("cannot print: {0}")]
     Output(std::io::Error),
 }
 
 impl Error {
+    /// What the program ends with: 2 if something else has to be asked for, 3 if the model cannot be used, there is nothing to run it on, or its text cannot be printed. 1 is left
+    /// to results that are wrong.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Asked(_) | Self::Target { .. } => 2,
+            Self::File { .. }
+            | Self::Content { .. }
+            | Self::Unsupported(_)
+            | Self::Weights(_)
+            | Self::NotFound(_)
+            | Self::Room(_)
+            | Self::Device(_)
+            | Self::Output(_) => 3,
+        }
+    }
+
     /// A file that cannot be read.
     pub fn file(path: &Path, cause: std::io::Error) -> Self {
         Self::File { path: path.to_owned(), cause }

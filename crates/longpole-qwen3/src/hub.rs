@@ -4,6 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
+use crate::files;
+
+/// The longest name of an owner or a model on the hub.
+const MAX_NAME: usize = 96;
+
+/// Bytes of a reference at most: it holds a commit.
+const MAX_REFERENCE: u64 = 4096;
 
 /// Where the hub's cache can be, by its own variables, the first that is set winning.
 pub fn cache_folder(variable: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
@@ -21,7 +28,13 @@ pub fn find(model: &str, cache: Option<&Path>) -> Result<PathBuf, Error> {
         return Ok(path.to_owned());
     }
     let parts: Vec<&str> = model.split('/').collect();
-    let sound = |part: &&str| !part.is_empty() && !part.starts_with('.') && !part.contains('\\');
+    // What the hub allows in names. Others cannot be had from there.
+    let letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let sound = |part: &&str| {
+        let length = (1..=MAX_NAME).contains(&part.len());
+        let ends = !part.starts_with(['-', '.']) && !part.ends_with(['-', '.']);
+        length && ends && part.bytes().all(letter) && !part.contains("--") && !part.contains("..")
+    };
     if parts.len() != 2 || !parts.iter().all(sound) {
         return Err(Error::NotFound(format!("{model} is no folder, and no name of a model such as Qwen/Qwen3-0.6B")));
     }
@@ -29,7 +42,7 @@ pub fn find(model: &str, cache: Option<&Path>) -> Result<PathBuf, Error> {
     let folder = cache.join(format!("models--{}--{}", parts[0], parts[1]));
     let shown = cache.display();
     let absent = || Error::NotFound(format!("{model} is not in {shown}; `hf download {model}` puts it there"));
-    let head = std::fs::read_to_string(folder.join("refs/main")).map_err(|_| absent())?;
+    let head = files::text(&folder.join("refs/main"), MAX_REFERENCE).map_err(|_| absent())?;
     let head = head.trim();
     if head.is_empty() || !head.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return Err(absent());
@@ -64,7 +77,11 @@ mod tests {
         std::fs::write(model.join("refs/main"), "abc123\n").unwrap();
         assert_eq!(find("Qwen/Qwen3-0.6B", Some(cache.path())).unwrap(), model.join("snapshots/abc123"));
         assert_eq!(find(cache.path().to_str().unwrap(), None).unwrap(), cache.path());
-        assert!(said("nowhere").contains("is no folder") && said("../x").contains("is no folder"));
+        for name in ["nowhere", "../x", "no such/folder", "a/b\nc", "-x/y", "a--b/c", "a/b..c", "/no-such", "a/b/c", "a/", "é/b"] {
+            let complaint = said(name);
+            assert!(complaint.contains("is no folder") && !complaint.contains("hf download"), "{complaint}");
+        }
+        assert!(said(&format!("a/{}", "b".repeat(97))).contains("is no folder"));
         std::fs::write(model.join("refs/main"), "../../..").unwrap();
         assert!(said("Qwen/Qwen3-0.6B").contains("is not in"));
     }

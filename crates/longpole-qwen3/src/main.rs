@@ -3,6 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
-    ExitCode::from(longpole_qwen3::cli::main(&arguments, &mut std::io::stdout().lock(), &mut std::io::stderr().lock()))
+    let arguments = std::env::args_os().skip(1).collect();
+    ExitCode::from(longpole_qwen3::cli::start(arguments, &mut std::io::stdout().lock(), &mut std::io::stderr().lock()))
 }

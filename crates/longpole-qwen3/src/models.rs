@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::config::Config;
+use crate::config::{Config, MAX_BYTES, tokens_of_end};
 use crate::error::Error;
+use crate::files;
 use crate::hub;
 use crate::safetensors::Tensors;
 use crate::tokenizer::Tokenizer;
@@ -24,33 +25,33 @@ pub(crate) struct Found {
     pub(crate) tensors: Option<Tensors>,
 }
 
-/// Finds a model, and reads what is small of it.
+/// Finds a model, reads what is small of it, and looks whether the rest is there.
 pub(crate) fn find(model: &Model) -> Result<Found, Error> {
     match model {
         Model::Random(name) => {
-            let config = Config::named(name).ok_or_else(|| Error::NotFound(format!("--random is Qwen3-0.6B or Qwen3-4B, not {name}")))?;
+            let config = Config::named(name).ok_or_else(|| Error::Asked(format!("--random is Qwen3-0.6B or Qwen3-4B, not {name}")))?;
             Ok(Found { config, tokenizer: None, tensors: None })
         }
         Model::Named(name) => {
             let cache = hub::cache_folder(|name| std::env::var(name).ok());
             let folder = hub::find(name, cache.as_deref())?;
-            let path = folder.join("config.json");
-            let text = std::fs::read_to_string(&path).map_err(|cause| Error::file(&path, cause))?;
-            let mut config = Config::parse(&text)?;
-            config.ends.extend(ends_of_generation(&folder));
-            Ok(Found { config, tokenizer: Some(Tokenizer::open(&folder)?), tensors: Some(Tensors::open(&folder)?) })
+            let mut config = Config::open(&folder)?;
+            config.ends.extend(ends_of_generation(&folder)?);
+            let (tokenizer, tensors) = (Tokenizer::open(&folder)?, Tensors::open(&folder)?);
+            tensors.check(&config)?;
+            Ok(Found { config, tokenizer: Some(tokenizer), tensors: Some(tensors) })
         }
     }
 }
 
 /// Tokens that end a text by `generation_config.json`, which names more than `config.json` does.
-fn ends_of_generation(folder: &Path) -> Vec<u32> {
-    let text = std::fs::read_to_string(folder.join("generation_config.json")).unwrap_or_default();
-    let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
-    let token = |value: &serde_json::Value| value.as_u64().and_then(|token| u32::try_from(token).ok());
-    match value.get("eos_token_id") {
-        Some(serde_json::Value::Array(list)) => list.iter().filter_map(token).collect(),
-        Some(value) => token(value).into_iter().collect(),
-        None => Vec::new(),
+fn ends_of_generation(folder: &Path) -> Result<Vec<u32>, Error> {
+    let path = folder.join("generation_config.json");
+    // Not every model has one.
+    if !path.exists() {
+        return Ok(Vec::new());
     }
+    let text = files::text(&path, MAX_BYTES)?;
+    let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| Error::content(&path, format!("no JSON: {error}")))?;
+    tokens_of_end(value.get("eos_token_id")).map_err(|what| Error::content(&path, what))
 }

@@ -4,14 +4,17 @@
 //! the offsets count in. Files are mapped, so that weights go from the page cache to the device.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
-use serde::Deserialize;
+use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
+use crate::config::Config;
 use crate::error::Error;
+use crate::files;
 use crate::random::f16_of;
+use crate::weights::tensors;
 
 /// The largest header of the format.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
@@ -24,6 +27,9 @@ pub type Sink<'a> = dyn FnMut(usize, &[u8]) -> Result<(), Error> + 'a;
 
 /// Files of one model at most.
 const MAX_FILES: usize = 1000;
+
+/// Bytes of an index at most: a hundred for each of half a million tensors.
+const MAX_INDEX_BYTES: u64 = 50_000_000;
 
 /// The types of numbers that are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +73,38 @@ struct Header {
     data_offsets: [usize; 2],
 }
 
+/// Tensors by name. What else a header holds is passed over without being kept.
+struct Headers(Vec<(String, Header)>);
+
+impl<'de> Deserialize<'de> for Headers {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Names;
+
+        impl<'de> Visitor<'de> for Names {
+            type Value = Headers;
+
+            fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                to.write_str("an object of tensors")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Headers, A::Error> {
+                let mut found = Vec::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    if name == "__metadata__" {
+                        map.next_value::<IgnoredAny>()?;
+                        continue;
+                    }
+                    let header = map.next_value().map_err(|error| A::Error::custom(format!("{name}: {error}")))?;
+                    found.push((name, header));
+                }
+                Ok(Headers(found))
+            }
+        }
+
+        from.deserialize_map(Names)
+    }
+}
+
 #[derive(Deserialize)]
 struct Index {
     weight_map: BTreeMap<String, String>,
@@ -79,18 +117,21 @@ impl Tensors {
         let index = folder.join("model.safetensors.index.json");
         let single = folder.join("model.safetensors");
         if index.exists() {
-            let text = std::fs::read_to_string(&index).map_err(|cause| Error::file(&index, cause))?;
+            let text = files::text(&index, MAX_INDEX_BYTES)?;
             let parsed: Index =
                 serde_json::from_str(&text).map_err(|error| Error::content(&index, format!("no index of weights: {error}")))?;
             let mut names: Vec<&String> = parsed.weight_map.values().collect();
             names.sort();
             names.dedup();
+            if names.is_empty() {
+                return Err(Error::content(&index, "its weight_map names no files"));
+            }
             if names.len() > MAX_FILES {
                 return Err(Error::content(&index, format!("{} files, at most {MAX_FILES} are read", names.len())));
             }
             for name in names {
                 // A name, not a path: an index of somebody else's must not reach out of its folder.
-                if name.contains(['/', '\\']) || name == ".." {
+                if name.is_empty() || name.contains(['/', '\\']) || name == ".." {
                     return Err(Error::content(&index, format!("`{name}` is no name of a file")));
                 }
                 found.add(&folder.join(name))?;
@@ -106,7 +147,7 @@ impl Tensors {
 
     fn add(&mut self, path: &Path) -> Result<(), Error> {
         let bad = |what: String| Error::content(path, format!("no safetensors file: {what}"));
-        let file = File::open(path).map_err(|cause| Error::file(path, cause))?;
+        let file = files::open(path)?;
         // SAFETY: the file is only read. If another program cuts it short meanwhile, this one ends with a bus error, as all that map files do.
         let data = unsafe { Mmap::map(&file) }.map_err(|cause| Error::file(path, cause))?;
         let length = data.first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes)).ok_or_else(|| bad("it has no header".to_owned()))?;
@@ -115,13 +156,9 @@ impl Tensors {
             return Err(bad(format!("its header has {length} bytes, the file {}", data.len())));
         }
         let begin = 8 + length as usize;
-        let parsed: BTreeMap<String, serde_json::Value> =
-            serde_json::from_slice(&data[8..begin]).map_err(|error| bad(format!("its header is no JSON: {error}")))?;
-        for (name, value) in parsed {
-            if name == "__metadata__" {
-                continue;
-            }
-            let header: Header = serde_json::from_value(value).map_err(|error| bad(format!("{name}: {error}")))?;
+        let Headers(parsed) =
+            serde_json::from_slice(&data[8..begin]).map_err(|error| bad(format!("its header does not describe tensors: {error}")))?;
+        for (name, header) in parsed {
             let (number, bytes) = match header.dtype.as_str() {
                 "BF16" => (Number::Bf16, 2),
                 "F16" => (Number::F16, 2),
@@ -147,12 +184,23 @@ impl Tensors {
         Ok(())
     }
 
-    /// Hands the numbers of a tensor on piece by piece, each with its offset in numbers, and says what they are.
-    pub fn read(&self, name: &str, shape: &[usize], sink: &mut Sink<'_>) -> Result<Halves, Error> {
+    /// Whether everything is there that a model needs, in its shape.
+    pub fn check(&self, config: &Config) -> Result<(), Error> {
+        tensors(config).iter().try_for_each(|tensor| self.entry(&tensor.name, &tensor.shape).map(drop))
+    }
+
+    fn entry(&self, name: &str, shape: &[usize]) -> Result<&Entry, Error> {
         let entry = self.entries.get(name).ok_or_else(|| self.missing(name, shape))?;
         if entry.shape != shape {
-            return Err(Error::Weights(format!("{name} has the shape {:?}, the configuration asks for {shape:?}", entry.shape)));
+            let (has, folder) = (&entry.shape, self.folder.display());
+            return Err(Error::Weights(format!("{name} of {folder} has the shape {has:?}, its config.json asks for {shape:?}")));
         }
+        Ok(entry)
+    }
+
+    /// Hands the numbers of a tensor on piece by piece, each with its offset in numbers, and says what they are.
+    pub fn read(&self, name: &str, shape: &[usize], sink: &mut Sink<'_>) -> Result<Halves, Error> {
+        let entry = self.entry(name, shape)?;
         let data = self.files.get(entry.file).and_then(|file| file.get(entry.range.clone())).unwrap_or_default();
         let whole = |sink: &mut Sink<'_>| data.chunks(PIECE * 2).enumerate().try_for_each(|(piece, chunk)| sink(piece * PIECE, chunk));
         match entry.number {
@@ -173,7 +221,8 @@ impl Tensors {
 
     fn missing(&self, name: &str, shape: &[usize]) -> Error {
         if let Some(number) = self.strange.get(name) {
-            return Error::Weights(format!("{name} holds numbers of type {number}; BF16, F16 and F32 are read"));
+            let folder = self.folder.display();
+            return Error::Weights(format!("{name} of {folder} holds numbers of type {number}; BF16, F16 and F32 are read"));
         }
         Error::Weights(format!("{name} of shape {shape:?} is not in {}", self.folder.display()))
     }
@@ -244,6 +293,53 @@ pub(crate) mod tests {
         assert!(Tensors::open(folder.path()).err().unwrap().to_string().contains("no name of a file"));
         index(r#"{"weight_map": {"a": "gone.safetensors"}}"#);
         assert!(Tensors::open(folder.path()).err().unwrap().to_string().contains("gone.safetensors"));
+        for (text, said) in
+            [(r#"{"weight_map": {}}"#, "names no files"), (r#"{"weight_map": {"a": ""}}"#, "no name of a file"), ("{}", "no index")]
+        {
+            index(text);
+            assert!(Tensors::open(folder.path()).err().unwrap().to_string().contains(said), "{text}");
+        }
+        index(r#"{"weight_map": {"a": "folder.safetensors"}}"#);
+        std::fs::create_dir(path("folder.safetensors")).unwrap();
+        assert!(Tensors::open(folder.path()).err().unwrap().to_string().contains("folder.safetensors: it is no regular file"));
+    }
+
+    /// A model's tensors, all zero, one of them changed.
+    fn changed(config: &Config, change: impl Fn(&str) -> Option<(&'static str, Vec<usize>)>) -> Result<(), Error> {
+        let folder = tempfile::tempdir().unwrap();
+        let all: Vec<(String, &str, Vec<usize>)> = tensors(config)
+            .into_iter()
+            .filter_map(|tensor| match change(&tensor.name) {
+                None => Some((tensor.name, "BF16", tensor.shape)),
+                Some(("", _)) => None,
+                Some((number, shape)) => Some((tensor.name, number, shape)),
+            })
+            .collect();
+        let content: Vec<(&str, &str, &[usize], Vec<u8>)> = all
+            .iter()
+            .map(|(name, number, shape)| {
+                let bytes = shape.iter().product::<usize>() * if *number == "BF16" { 2 } else { 1 };
+                (name.as_str(), *number, shape.as_slice(), vec![0; bytes])
+            })
+            .collect();
+        std::fs::write(folder.path().join("model.safetensors"), file(&content)).unwrap();
+        Tensors::open(folder.path()).unwrap().check(config)
+    }
+
+    #[test]
+    fn what_a_model_lacks_is_said() {
+        let config = crate::config::tests::tiny();
+        changed(&config, |_| None).unwrap();
+        let said = |part: &'static str, number: &'static str, shape: &[usize]| {
+            let error = changed(&config, |name| (name == part).then(|| (number, shape.to_vec()))).unwrap_err();
+            assert_eq!(error.exit_code(), 3);
+            error.to_string()
+        };
+        assert!(said("model.norm.weight", "", &[]).contains("model.norm.weight of shape [64] is not in"));
+        let turned = said("model.layers.1.mlp.down_proj.weight", "BF16", &[96, 64]);
+        assert!(turned.contains("down_proj") && turned.contains("[96, 64]") && turned.contains("[64, 96]"), "{turned}");
+        let eighths = said("model.layers.0.self_attn.q_proj.weight", "F8_E4M3", &[512, 64]);
+        assert!(eighths.contains("q_proj") && eighths.contains("F8_E4M3"), "{eighths}");
     }
 
     #[test]
@@ -254,7 +350,9 @@ pub(crate) mod tests {
         let mut long_header = whole.clone();
         long_header[..8].copy_from_slice(&u64::MAX.to_le_bytes());
         let wrong_shape = file(&[("a", "BF16", &[usize::MAX, 3], vec![0; 8])]);
-        for damaged in [&whole[..4], &whole[..20], &whole[..whole.len() - 1], &long_header[..], &wrong_shape[..], b"\x02\0\0\0\0\0\0\0{["] {
+        for damaged in
+            [&whole[..0], &whole[..4], &whole[..20], &whole[..whole.len() - 1], &long_header[..], &wrong_shape[..], b"\x02\0\0\0\0\0\0\0{["]
+        {
             std::fs::write(folder.path().join("model.safetensors"), damaged).unwrap();
             assert!(Tensors::open(folder.path()).err().unwrap().to_string().contains("no safetensors file"), "{damaged:?}");
         }

@@ -16,7 +16,8 @@ use crate::cli::{number, value_of, variant};
 use crate::config::Config;
 use crate::engine::{Engine, Mode};
 use crate::error::Error;
-use crate::models::{Model, find};
+use crate::layout::Layout;
+use crate::models::{Found, Model, find};
 use crate::nvtx;
 use crate::ops::Variant;
 use crate::random;
@@ -28,6 +29,8 @@ const MODELS: [&str; 2] = ["Qwen3-0.6B", "Qwen3-4B"];
 const PREFILLS: usize = 10;
 /// Decode steps in a window, and between two returns to [`CONTEXT`] positions before it: never far from there.
 const STEPS: usize = 60;
+/// Positions that a model has room for meanwhile.
+const POSITIONS: usize = 2 * CONTEXT;
 
 /// What is run.
 #[derive(Clone, Debug, PartialEq)]
@@ -195,14 +198,28 @@ fn line(model: &str, what: &str, timed: Timed) -> String {
     format!("{model:<12}  {what:<32}  {:>9.3} ms   mean of {}, untraced", timed.mean_ms(), timed.count)
 }
 
+/// The same if the model has as many positions as its phases need.
+fn sufficient(found: Found, name: &str) -> Result<Found, Error> {
+    let positions = found.config.max_positions;
+    if positions < POSITIONS {
+        return Err(Error::Unsupported(format!("{name} has {positions} positions, workload needs {POSITIONS}")));
+    }
+    Layout::new(&found.config, POSITIONS, CONTEXT)?;
+    Ok(found)
+}
+
 /// Runs every model's phases, one after the other in this process.
 pub fn workload(asked: &Workload, out: &mut dyn Write) -> Result<(), Error> {
     // What cannot be found is said before anything runs.
-    let found =
-        asked.models.iter().map(|text| named(text)).map(|(model, name)| Ok((find(&model)?, name))).collect::<Result<Vec<_>, Error>>()?;
+    let found = asked
+        .models
+        .iter()
+        .map(|text| named(text))
+        .map(|(model, name)| Ok((sufficient(find(&model)?, &name)?, name)))
+        .collect::<Result<Vec<_>, Error>>()?;
     let mut driver = Cuda::open(0)?;
     for (found, model) in &found {
-        let mut engine = Engine::new(&mut driver, found.config.clone(), 2 * CONTEXT, CONTEXT)?;
+        let mut engine = Engine::new(&mut driver, found.config.clone(), POSITIONS, CONTEXT)?;
         match &found.tensors {
             Some(tensors) => engine.load(&mut driver, tensors)?,
             None => engine.fill_random(&mut driver)?,
@@ -249,6 +266,18 @@ mod tests {
         assert_eq!(named(text), (Model::Named(text.to_owned()), "my-qwen".to_owned()));
         assert_eq!(named("Qwen3-4B"), (Model::Random("Qwen3-4B".to_owned()), "Qwen3-4B".to_owned()));
         assert_eq!(named("Qwen/Qwen3-4B").1, "Qwen/Qwen3-4B");
+    }
+
+    #[test]
+    fn a_model_with_few_positions_is_refused_before_any_runs() {
+        let with = |max_positions: usize| {
+            let config = Config { max_positions, ..Config::small() };
+            sufficient(Found { config, tokenizer: None, tensors: None }, "small").map(drop)
+        };
+        let error = with(2047).unwrap_err();
+        assert_eq!(error.to_string(), "unsupported model: small has 2047 positions, workload needs 2048");
+        assert_eq!(error.exit_code(), 3);
+        with(2048).unwrap();
     }
 
     /// Takes 10 ms to begin and 3 ms for each time, by a clock of its own.

@@ -14,12 +14,16 @@ use serde::Deserialize;
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::error::Error;
+use crate::files;
 use bpe::{Merges, merged};
 use split::Splitter;
 pub use stream::Stream;
 
 /// Tokens at most: a bound for files that are wrong.
 const MAX_TOKENS: usize = 1 << 22;
+
+/// Bytes of a file at most. Qwen's has 11 million.
+const MAX_BYTES: u64 = 64_000_000;
 
 #[derive(Deserialize)]
 struct File {
@@ -41,15 +45,19 @@ struct Model {
     #[serde(rename = "type")]
     kind: Option<String>,
     vocab: HashMap<String, u32>,
-    merges: Vec<Merge>,
+    merges: Vec<serde_json::Value>,
 }
 
-/// Older files write both sides in one text.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Merge {
-    Text(String),
-    Pair([String; 2]),
+/// The two sides of a merge. Older files write both in one text.
+fn sides(merge: &serde_json::Value) -> Option<(&str, &str)> {
+    match merge {
+        serde_json::Value::String(text) => text.split_once(' '),
+        serde_json::Value::Array(sides) => match sides.as_slice() {
+            [left, right] => left.as_str().zip(right.as_str()),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// Encodes and decodes.
@@ -70,7 +78,7 @@ impl Tokenizer {
     /// Reads `tokenizer.json` of a folder.
     pub fn open(folder: &Path) -> Result<Self, Error> {
         let path = folder.join("tokenizer.json");
-        let text = std::fs::read_to_string(&path).map_err(|cause| Error::file(&path, cause))?;
+        let text = files::text(&path, MAX_BYTES)?;
         Self::parse(&text).map_err(|what| Error::content(&path, what))
     }
 
@@ -84,6 +92,7 @@ impl Tokenizer {
         let nfc = match file.normalizer.as_ref().filter(|value| !value.is_null()).map(kind).as_deref() {
             None => false,
             Some("NFC") => true,
+            Some("") => return Err("its normalizer has no type".to_owned()),
             Some(other) => return Err(format!("the normalizer {other} is not known here")),
         };
         let expression = file.pre_tokenizer.as_ref().and_then(|value| find_text(value, "Regex"));
@@ -104,13 +113,11 @@ impl Tokenizer {
         let bytes = bytes.ok_or("some bytes have no token")?;
         let mut merges = Merges::with_capacity(file.model.merges.len());
         for (rank, merge) in file.model.merges.iter().enumerate() {
-            let sides = match merge {
-                Merge::Text(text) => text.split_once(' '),
-                Merge::Pair([left, right]) => Some((left.as_str(), right.as_str())),
-            };
+            let (left, right) =
+                sides(merge).ok_or_else(|| format!("model.merges[{rank}] is neither two texts nor one with a space between them"))?;
             let id = |text: &str| file.model.vocab.get(text).copied();
-            let found = sides.and_then(|(left, right)| Some(((id(left)?, id(right)?), id(&format!("{left}{right}"))?)));
-            let (pair, made) = found.ok_or_else(|| format!("merge {rank} is of tokens that do not exist"))?;
+            let found = id(left).zip(id(right)).zip(id(&format!("{left}{right}")));
+            let (pair, made) = found.ok_or_else(|| format!("model.merges[{rank}] is of tokens that do not exist"))?;
             merges.entry(pair).or_insert((rank as u32, made));
         }
         let mut added: Vec<(String, u32)> = file.added_tokens.into_iter().map(|added| (added.content, added.id)).collect();
@@ -230,7 +237,17 @@ pub(crate) mod tests {
         assert!(with(|value| value["model"]["type"] = "Unigram".into()).contains("not BPE"));
         assert!(with(|value| value["normalizer"]["type"] = "NFKC".into()).contains("NFKC"));
         assert!(with(|value| value["pre_tokenizer"] = serde_json::Value::Null).contains("expression"));
-        assert!(with(|value| value["model"]["merges"] = serde_json::json!(["x zz"])).contains("merge 0"));
+        assert!(with(|value| value["model"]["merges"] = serde_json::json!(["x zz"])).contains("model.merges[0] is of tokens"));
+        for merge in [serde_json::json!(7), serde_json::json!(["a"]), serde_json::json!(["a", 1]), serde_json::json!("ab")] {
+            let mut value = small();
+            value["model"]["merges"] = serde_json::json!(["h e", merge]);
+            assert!(Tokenizer::parse(&value.to_string()).unwrap_err().contains("model.merges[1] is neither"), "{merge}");
+        }
+        for normalizer in [serde_json::json!({}), serde_json::json!("NFC"), serde_json::json!({"type": 3})] {
+            let mut value = small();
+            value["normalizer"] = normalizer;
+            assert!(Tokenizer::parse(&value.to_string()).unwrap_err().contains("normalizer has no type"));
+        }
         assert!(with(|value| value["added_tokens"][0]["id"] = u32::MAX.into()).contains("4294967295"));
         assert!(with(|value| value["model"]["vocab"] = serde_json::json!({"a": 1})).contains("bytes have no token"));
         assert!(Tokenizer::parse("{").unwrap_err().contains("no tokenizer"));
