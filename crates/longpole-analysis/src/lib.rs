@@ -86,5 +86,5 @@ pub use sums::{
     DeviceSum, FamilySum, KernelSum, ScopeSum, ScopeSums, SumOwner, SumsSide, SumsTriage, WorkSum, diff_sums, family_sums, kernel_sums,
     layer_family, scope_sums, sums_triage,
 };
-pub use totals::{DeviceTotals, Totals, totals};
+pub use totals::{DeviceTotals, Totals, device_busy, totals};
 pub use triage::{Calibration, Hardware, HardwareDevice, HostClock, NextExperiment, Report, Triage, TriageOptions, triage};

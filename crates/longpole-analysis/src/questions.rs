@@ -1,6 +1,8 @@
 //! The four narrow questions of a first pass, answered with numbers and the place to look. Where the trace cannot tell, the answer
 //! says so and what to record.
 
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use longpole_trace::{ActivityId, Interval, IntervalSet, Ns};
 
 use crate::families::{Family, FamilyOfName};
@@ -98,8 +100,17 @@ fn idlest_range<'a>(facts: &Facts<'a, '_>) -> Option<&'a RangeRow> {
 fn look(facts: &Facts<'_, '_>) -> String {
     idlest_range(facts).map_or_else(String::new, |row| {
         let idle = row.gpu_idle_ns.map(time).unwrap_or_default();
-        format!("; look in {} ({idle} idle)", facts.clip(&row.name))
+        format!("; look in {} ({idle} idle)", told_apart(facts, row))
     })
+}
+
+/// The name of a range, with the one around it where the same name has another row.
+fn told_apart(facts: &Facts<'_, '_>, row: &RangeRow) -> String {
+    let is_one = facts.tables.ranges.iter().filter(|other| other.name == row.name).nth(1).is_none();
+    match row.parents.split_last() {
+        Some((parent, _)) if !is_one => format!("{} of {}", facts.clip(&row.name), facts.clip(parent)),
+        _ => facts.clip(&row.name).to_string(),
+    }
 }
 
 /// What was seen of idle time, and where a step was timed without the profiler, how much of it is left.
@@ -202,7 +213,7 @@ fn host_and_gpu(facts: &Facts<'_, '_>) -> Answer {
         .iter()
         .filter_map(|row| {
             let share = percent_of(busy_of(row)?);
-            Some(format!("{} x{}: {} of host, GPU busy {share} of its span", facts.clip(&row.name), row.calls, time(row.cpu_ns)))
+            Some(format!("{} x{}: {} of host, GPU busy {share} of its span", told_apart(facts, row), row.calls, time(row.cpu_ns)))
         })
         .collect();
     let listed = if each.is_empty() { String::new() } else { format!("; {}", each.join("; ")) };
@@ -263,9 +274,54 @@ fn phase_of_batch(name: &str) -> Option<Phase> {
     }
 }
 
+/// All rows of a range's name, whatever is around each of them.
+#[derive(Clone)]
+struct Named<'a> {
+    name: &'a str,
+    /// Ranges around the innermost of the rows.
+    depth: usize,
+    /// The innermost ranges around the rows, by name, each once.
+    around: Vec<&'a str>,
+    calls: u64,
+    kernels: u64,
+    busy: Ns,
+    span: Ns,
+}
+
+impl<'a> Named<'a> {
+    /// The ranges of a phase that launched kernels, in order.
+    fn of_phase(rows: &'a [RangeRow], wanted: Phase) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        let mut at_of: HashMap<&str, usize, FixedState> = HashMap::default();
+        for row in rows.iter().filter(|row| phase(&row.name) == Some(wanted) && row.kernels > 0) {
+            let at = *at_of.entry(&row.name).or_insert_with(|| {
+                all.push(Self { name: &row.name, depth: 0, around: Vec::new(), calls: 0, kernels: 0, busy: Ns::ZERO, span: Ns::ZERO });
+                all.len() - 1
+            });
+            // Inside one of its own name it is part of that one already.
+            if row.parents.names().contains(&row.name.as_str()) {
+                continue;
+            }
+            let Some(named) = all.get_mut(at) else { continue };
+            named.depth = named.depth.max(row.parents.len());
+            named.calls += row.calls;
+            named.kernels += row.kernels;
+            named.busy += row.gpu_busy_ns.unwrap_or_default();
+            named.span += row.gpu_span_ns.unwrap_or_default();
+            if let Some((parent, _)) = row.parents.split_last()
+                && named.around.len() <= PhaseWork::MOST_AROUND
+                && !named.around.contains(&parent)
+            {
+                named.around.push(parent);
+            }
+        }
+        all
+    }
+}
+
 /// The work of the ranges of a name without collectives, which mostly wait for other ranks.
 struct PhaseWork<'a> {
-    row: &'a RangeRow,
+    named: Named<'a>,
     kernels: u64,
     busy: Ns,
     /// The span less the time in which collectives alone ran.
@@ -275,15 +331,17 @@ struct PhaseWork<'a> {
 }
 
 impl<'a> PhaseWork<'a> {
-    fn of(facts: &Facts<'_, '_>, row: &'a RangeRow) -> Self {
+    /// Names of ranges around it that are listed.
+    const MOST_AROUND: usize = 3;
+
+    fn of(facts: &Facts<'_, '_>, named: Named<'a>) -> Self {
         let (index, trace) = (facts.tables.index, facts.trace());
-        let span = row.gpu_span_ns.unwrap_or_default();
-        let mut work =
-            Self { row, kernels: row.kernels, busy: row.gpu_busy_ns.unwrap_or_default(), span, collectives: 0, waited: Ns::ZERO };
+        let Named { name, kernels, busy, span, .. } = named;
+        let mut work = Self { named, kernels, busy, span, collectives: 0, waited: Ns::ZERO };
         if facts.tables.totals.comm_busy_ns.is_none_or(|busy| busy == Ns::ZERO) {
             return work;
         }
-        let spec = ScopeSpec { range: Some(row.name.clone()), ..ScopeSpec::default() };
+        let spec = ScopeSpec { range: Some(name.to_owned()), ..ScopeSpec::default() };
         let Ok(scope) = Scope::resolve(index, &spec) else { return work };
         let mut families = FamilyOfName::new(trace);
         let mut computing = vec![Vec::new(); trace.devices.len()];
@@ -308,6 +366,11 @@ impl<'a> PhaseWork<'a> {
         work
     }
 
+    /// Absent where nothing of it ran on a device.
+    fn busy_with_collectives(&self) -> Option<Ns> {
+        (self.named.span > Ns::ZERO).then_some(self.named.busy)
+    }
+
     fn share(&self) -> Option<f64> {
         (self.span > Ns::ZERO).then(|| fraction(self.busy, self.span).min(1.0))
     }
@@ -319,11 +382,18 @@ impl<'a> PhaseWork<'a> {
         } else {
             String::new()
         };
+        // In several ranges, as of two models, figures are of all of them.
+        let around: Vec<_> = self.named.around.iter().map(|name| facts.clip(name).to_string()).collect();
+        let whose = match around.as_slice() {
+            [] | [_] => String::new(),
+            names if names.len() > Self::MOST_AROUND => " of several ranges".to_owned(),
+            [names @ .., last] => format!(" of {} and {last}", names.join(", ")),
+        };
         format!(
-            "{} x{}: {} of {} on the mean each, GPU busy {} of its span{left_out}",
-            facts.clip(&self.row.name),
-            self.row.calls,
-            counted(self.kernels / self.row.calls.max(1), "kernel"),
+            "{} x{}{whose}: {} of {} on the mean each, GPU busy {} of its span{left_out}",
+            facts.clip(self.named.name),
+            self.named.calls,
+            counted(self.kernels / self.named.calls.max(1), "kernel"),
             time(mean),
             self.share().map(percent_of).unwrap_or_default()
         )
@@ -335,11 +405,11 @@ fn prefill_and_decode(facts: &Facts<'_, '_>) -> Answer {
         return no_device(facts);
     }
     let of = |wanted: Phase| {
-        let rows = facts.tables.ranges.iter().filter(move |row| phase(&row.name) == Some(wanted) && row.kernels > 0);
+        let all = Named::of_phase(facts.tables.ranges, wanted);
         // A loop around steps is not a step, and of a range and one inside it that launches about the same, the inner one is the model.
-        let most = rows.clone().max_by_key(|row| (row.calls, row.kernels))?;
-        let inner = rows.filter(|row| row.calls == most.calls && row.kernels >= most.kernels / 10 * 9);
-        inner.max_by_key(|row| (row.parents.len(), row.kernels)).map(|row| PhaseWork::of(facts, row))
+        let (calls, kernels) = all.iter().map(|named| (named.calls, named.kernels)).max()?;
+        let inner = all.into_iter().filter(|named| named.calls == calls && named.kernels >= kernels / 10 * 9);
+        inner.max_by_key(|named| (named.depth, named.kernels)).map(|named| PhaseWork::of(facts, named))
     };
     let (prefill, decode, mixed) = (of(Phase::Prefill), of(Phase::Decode), of(Phase::Mixed));
     if prefill.is_none() && decode.is_none() {
@@ -351,7 +421,7 @@ fn prefill_and_decode(facts: &Facts<'_, '_>) -> Answer {
         };
     }
     let dense = prefill.as_ref().and_then(PhaseWork::share).map(|share| share >= DENSE_SHARE.value);
-    let repeated = decode.as_ref().map(|work| work.row.calls > 1);
+    let repeated = decode.as_ref().map(|work| work.named.calls > 1);
     let (verdict, head) = match (dense, repeated) {
         (Some(true), Some(true)) => ("yes", "yes: "),
         (Some(false), Some(true)) => ("prefill_not_dense", "decode repeats, but prefill is not dense: "),
@@ -366,10 +436,10 @@ fn prefill_and_decode(facts: &Facts<'_, '_>) -> Answer {
         let Some(work) = work else { continue };
         let [name, calls, kernels, busy, collectives, share] = keys;
         answer = answer
-            .fact(name, work.row.name.as_str())
-            .fact(calls, work.row.calls)
-            .fact(kernels, work.row.kernels)
-            .fact(busy, work.row.gpu_busy_ns)
+            .fact(name, work.named.name)
+            .fact(calls, work.named.calls)
+            .fact(kernels, work.named.kernels)
+            .fact(busy, work.busy_with_collectives())
             .fact(collectives, work.collectives)
             .fact(share, work.share());
     }
