@@ -7,7 +7,7 @@ use longpole_trace::{ActivityId, Interval, IntervalSet, Ns};
 
 use crate::families::{Family, FamilyOfName};
 use crate::median::lower_median;
-use crate::phrases::{counted, fine_percent, fraction, percent, percent_of, time};
+use crate::phrases::{count, counted, fine_percent, fraction, percent, percent_of, time};
 use crate::ranges::{RangeRow, is_users, wrapping};
 use crate::scope::{Scope, ScopeSpec};
 use crate::smells::{CRITICAL_COPY_SHARE, DENSE_SHARE, Fact, FactValue, Facts, HOST_ALONE_SHARE, PACKED_SHARE};
@@ -107,10 +107,27 @@ fn look(facts: &Facts<'_, '_>) -> String {
 /// The name of a range, with the one around it where the same name has another row.
 fn told_apart(facts: &Facts<'_, '_>, row: &RangeRow) -> String {
     let is_one = facts.tables.ranges.iter().filter(|other| other.name == row.name).nth(1).is_none();
-    match row.parents.split_last() {
-        Some((parent, _)) if !is_one => format!("{} of {}", facts.clip(&row.name), facts.clip(parent)),
-        _ => facts.clip(&row.name).to_string(),
+    let same = || facts.tables.ranges.iter().filter(|other| other.name == row.name).take(MOST_PATHS).map(|other| other.parents.names());
+    let around =
+        if is_one { None } else { level_apart(&same().collect::<Vec<_>>()).and_then(|level| at_level(&row.parents.names(), level)) };
+    match around {
+        Some(around) => format!("{} of {}", facts.clip(&row.name), facts.clip(around)),
+        None => facts.clip(&row.name).to_string(),
     }
+}
+
+/// Rows of one name whose surroundings are compared: a name may have a row for every request.
+const MOST_PATHS: usize = 16;
+
+/// The innermost level of ranges around rows of one name at which their names differ; the innermost is 0.
+fn level_apart(paths: &[Vec<&str>]) -> Option<usize> {
+    let deepest = paths.iter().map(Vec::len).max()?;
+    (0..deepest).find(|&level| paths.windows(2).any(|pair| at_level(&pair[0], level) != at_level(&pair[1], level)))
+}
+
+/// The name of a path's range so many levels outside the innermost.
+fn at_level<'n>(path: &[&'n str], level: usize) -> Option<&'n str> {
+    path.len().checked_sub(level + 1).and_then(|at| path.get(at).copied())
 }
 
 /// What was seen of idle time, and where a step was timed without the profiler, how much of it is left.
@@ -280,8 +297,10 @@ struct Named<'a> {
     name: &'a str,
     /// Ranges around the innermost of the rows.
     depth: usize,
-    /// The innermost ranges around the rows, by name, each once.
-    around: Vec<&'a str>,
+    /// The ranges around the rows; of the first [`MOST_PATHS`] of them.
+    paths: Vec<Vec<&'a str>>,
+    /// Fewest and most kernels of a call, by rows.
+    kernels_of_call: (u64, u64),
     calls: u64,
     kernels: u64,
     busy: Ns,
@@ -294,8 +313,18 @@ impl<'a> Named<'a> {
         let mut all: Vec<Self> = Vec::new();
         let mut at_of: HashMap<&str, usize, FixedState> = HashMap::default();
         for row in rows.iter().filter(|row| phase(&row.name) == Some(wanted) && row.kernels > 0) {
+            let of_call = row.kernels / row.calls.max(1);
             let at = *at_of.entry(&row.name).or_insert_with(|| {
-                all.push(Self { name: &row.name, depth: 0, around: Vec::new(), calls: 0, kernels: 0, busy: Ns::ZERO, span: Ns::ZERO });
+                all.push(Self {
+                    name: &row.name,
+                    depth: 0,
+                    paths: Vec::new(),
+                    kernels_of_call: (of_call, of_call),
+                    calls: 0,
+                    kernels: 0,
+                    busy: Ns::ZERO,
+                    span: Ns::ZERO,
+                });
                 all.len() - 1
             });
             // Inside one of its own name it is part of that one already.
@@ -308,11 +337,9 @@ impl<'a> Named<'a> {
             named.kernels += row.kernels;
             named.busy += row.gpu_busy_ns.unwrap_or_default();
             named.span += row.gpu_span_ns.unwrap_or_default();
-            if let Some((parent, _)) = row.parents.split_last()
-                && named.around.len() <= PhaseWork::MOST_AROUND
-                && !named.around.contains(&parent)
-            {
-                named.around.push(parent);
+            named.kernels_of_call = (named.kernels_of_call.0.min(of_call), named.kernels_of_call.1.max(of_call));
+            if named.paths.len() < MOST_PATHS {
+                named.paths.push(row.parents.names());
             }
         }
         all
@@ -383,7 +410,19 @@ impl<'a> PhaseWork<'a> {
             String::new()
         };
         // In several ranges, as of two models, figures are of all of them.
-        let around: Vec<_> = self.named.around.iter().map(|name| facts.clip(name).to_string()).collect();
+        let apart = level_apart(&self.named.paths);
+        let mut around: Vec<&str> = Vec::new();
+        for name in self.named.paths.iter().filter_map(|path| at_level(path, apart?)) {
+            if !around.contains(&name) {
+                around.push(name);
+            }
+        }
+        let around: Vec<_> = around.into_iter().map(|name| facts.clip(name).to_string()).collect();
+        // The mean of two models' calls is the call of neither.
+        let kernels = match self.named.kernels_of_call {
+            (least, most) if least < most && self.collectives == 0 => format!("{} to {}", count(least), counted(most, "kernel")),
+            _ => counted(self.kernels / self.named.calls.max(1), "kernel"),
+        };
         let whose = match around.as_slice() {
             [] | [_] => String::new(),
             names if names.len() > Self::MOST_AROUND => " of several ranges".to_owned(),
@@ -393,7 +432,7 @@ impl<'a> PhaseWork<'a> {
             "{} x{}{whose}: {} of {} on the mean each, GPU busy {} of its span{left_out}",
             facts.clip(self.named.name),
             self.named.calls,
-            counted(self.kernels / self.named.calls.max(1), "kernel"),
+            kernels,
             time(mean),
             self.share().map(percent_of).unwrap_or_default()
         )

@@ -334,14 +334,17 @@ fn a_range_of_two_models_is_counted_in_both_and_said_to_be_of_both() {
         for call in 0..5 {
             let at = start + (40 + call * 10) * MS;
             sample.range("decode", at, 8 * MS);
-            sample.launch("cudaLaunchKernel", at + MS, MS).kernel("gemv", at + 3 * MS, 2 * MS);
-            sample.launch("cudaLaunchKernel", at + 3 * MS, MS).kernel("gemv", at + 5 * MS, 2 * MS);
+            sample.range("replay", at + MS, 6 * MS);
+            for kernel in 0..2 + model as i64 {
+                sample.launch("cudaLaunchKernel", at + (3 + kernel) * MS, MS).kernel("gemv", at + (5 + kernel) * MS, MS);
+            }
         }
     }
     let triage = run(sample);
-    assert!(triage.report.workload.contains("prefill x6, decode x10"), "{}", triage.report.workload);
+    assert!(triage.report.workload.contains("prefill x6, decode x10, replay x10"), "{}", triage.report.workload);
     let phases = triage.questions.iter().find(|question| question.code == "prefill_and_decode").unwrap();
-    for part in ["prefill x6 of model-4B and model-8B: 1 kernel of 4.0 ms", "decode x10 of model-4B and model-8B: 2 kernels of 2.0 ms"] {
+    for part in ["prefill x6 of model-4B and model-8B: 1 kernel of 4.0 ms", "replay x10 of model-4B and model-8B: 2 to 3 kernels of 1.0 ms"]
+    {
         assert!(phases.answer.contains(part), "{}", phases.answer);
     }
     assert!(phases.evidence.iter().any(|fact| fact.key == "prefill_calls" && fact.value == 6_u64.into()), "{:?}", phases.evidence);

@@ -39,7 +39,7 @@ mod tests {
             note(191_700_000, 164_800_000, SharesOf::Busy).as_deref(),
             Some(
                 "overlap: the rows add to 191.700 ms, busy is 164.800 ms; what runs at the same time counts in each row, and shares are of \
-                 busy and add to 116 %"
+                 busy and add to 116.3 %"
             )
         );
         assert!(note(30_000, 20_000, SharesOf::Sum).is_some_and(|said| said.ends_with("and shares are of what the rows add to")));

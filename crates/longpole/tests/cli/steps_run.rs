@@ -284,7 +284,10 @@ fn parts_of_a_recording_are_where_they_are_said_to_be() {
     let removed = place.script(&["-o", "out/kept.longpole"], &format!("{WRITE}; rm -r out"));
     assert_eq!(
         (removed.code, removed.stderr.as_str()),
-        (Some(3), "error: the recording could not be written: the folder `out` was removed while the program ran, and what was recorded with it\n")
+        (
+            Some(3),
+            "error: the recording could not be written: the folder `out` was removed while the program ran, and what was recorded with it\n"
+        )
     );
     let scratch = place.script(&[], &format!("{WRITE}; rm -r tmp/longpole-steps-*"));
     assert!(scratch.code == Some(3) && scratch.stderr.contains("was removed while the program ran"), "{}", scratch.stderr);

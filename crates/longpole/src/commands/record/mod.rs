@@ -55,11 +55,11 @@ impl Recorded {
     pub(super) fn into_collected(self) -> Result<Collected, String> {
         self.collected.map_err(|error| {
             let folder = self.folder.path();
-            match std::fs::read_dir(folder) {
-                Ok(mut entries) if entries.next().is_some() => {
+            match std::fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
+                Ok(true) => {
                     format!("the recording could not be written ({error}); its parts are in `{}`", self.folder.keep().display())
                 }
-                Ok(_) => format!("the recording could not be written ({error}); it has no parts"),
+                Ok(false) => format!("the recording could not be written ({error}); it has no parts"),
                 Err(_) => {
                     let shown = folder.parent().filter(|parent| !parent.is_dir()).unwrap_or(folder).display();
                     format!("the recording could not be written: the folder `{shown}` was removed while the program ran, and what was recorded with it")

@@ -77,7 +77,8 @@ pub(super) fn run(args: &StepsArgs, prepared: &Prepared) -> Result<(), Failure> 
         Ok(collected) => collected,
         Err(said) => {
             // Its parts are said to be there, if it has any.
-            if let Some(scratch) = scratch.filter(|scratch| fs::read_dir(scratch.path()).is_ok_and(|mut entries| entries.next().is_some())) {
+            if let Some(scratch) = scratch.filter(|scratch| fs::read_dir(scratch.path()).is_ok_and(|mut entries| entries.next().is_some()))
+            {
                 let _ = scratch.keep();
             }
             return Err(without_steps(ended, said));
