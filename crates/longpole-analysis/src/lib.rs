@@ -89,5 +89,5 @@ pub use sums::{
     DeviceSum, FamilySum, KernelSum, ScopeSum, ScopeSums, SumOwner, SumsSide, SumsTriage, WorkSum, diff_sums, family_sums, kernel_sums,
     layer_family, scope_sums, sums_triage,
 };
-pub use totals::{DeviceTotals, Totals, Unrecorded, totals};
+pub use totals::{DeviceTotals, Totals, Unrecorded, device_busy, totals};
 pub use triage::{Calibration, Hardware, HardwareDevice, HostClock, NextExperiment, Report, Triage, TriageOptions, triage};

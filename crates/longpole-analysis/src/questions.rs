@@ -1,11 +1,13 @@
 //! The four narrow questions of a first pass, answered with numbers and the place to look. Where the trace cannot tell, the answer
 //! says so and what to record.
 
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use longpole_trace::{ActivityId, Interval, IntervalSet, Ns};
 
 use crate::families::{Family, FamilyOfName};
 use crate::median::lower_median;
-use crate::phrases::{counted, fine_percent, fraction, percent, percent_of, time};
+use crate::phrases::{count, counted, fine_percent, fraction, percent, percent_of, time};
 use crate::ranges::{RangeRow, is_users, wrapping};
 use crate::scope::{Scope, ScopeSpec};
 use crate::smells::{CRITICAL_COPY_SHARE, DENSE_SHARE, Fact, FactValue, Facts, HOST_ALONE_SHARE, PACKED_SHARE};
@@ -98,8 +100,34 @@ fn idlest_range<'a>(facts: &Facts<'a, '_>) -> Option<&'a RangeRow> {
 fn look(facts: &Facts<'_, '_>) -> String {
     idlest_range(facts).map_or_else(String::new, |row| {
         let idle = row.gpu_idle_ns.map(time).unwrap_or_default();
-        format!("; look in {} ({idle} idle)", facts.clip(&row.name))
+        format!("; look in {} ({idle} idle)", told_apart(facts, row))
     })
+}
+
+/// The name of a range, with the one around it where the same name has another row.
+fn told_apart(facts: &Facts<'_, '_>, row: &RangeRow) -> String {
+    let is_one = facts.tables.ranges.iter().filter(|other| other.name == row.name).nth(1).is_none();
+    let same = || facts.tables.ranges.iter().filter(|other| other.name == row.name).take(MOST_PATHS).map(|other| other.parents.names());
+    let around =
+        if is_one { None } else { level_apart(&same().collect::<Vec<_>>()).and_then(|level| at_level(&row.parents.names(), level)) };
+    match around {
+        Some(around) => format!("{} of {}", facts.clip(&row.name), facts.clip(around)),
+        None => facts.clip(&row.name).to_string(),
+    }
+}
+
+/// Rows of one name whose surroundings are compared: a name may have a row for every request.
+const MOST_PATHS: usize = 16;
+
+/// The innermost level of ranges around rows of one name at which their names differ; the innermost is 0.
+fn level_apart(paths: &[Vec<&str>]) -> Option<usize> {
+    let deepest = paths.iter().map(Vec::len).max()?;
+    (0..deepest).find(|&level| paths.windows(2).any(|pair| at_level(&pair[0], level) != at_level(&pair[1], level)))
+}
+
+/// The name of a path's range so many levels outside the innermost.
+fn at_level<'n>(path: &[&'n str], level: usize) -> Option<&'n str> {
+    path.len().checked_sub(level + 1).and_then(|at| path.get(at).copied())
 }
 
 /// What was seen of idle time, and where a step was timed without the profiler, how much of it is left.
@@ -202,7 +230,7 @@ fn host_and_gpu(facts: &Facts<'_, '_>) -> Answer {
         .iter()
         .filter_map(|row| {
             let share = percent_of(busy_of(row)?);
-            Some(format!("{} x{}: {} of host, GPU busy {share} of its span", facts.clip(&row.name), row.calls, time(row.cpu_ns)))
+            Some(format!("{} x{}: {} of host, GPU busy {share} of its span", told_apart(facts, row), row.calls, time(row.cpu_ns)))
         })
         .collect();
     let listed = if each.is_empty() { String::new() } else { format!("; {}", each.join("; ")) };
@@ -263,9 +291,64 @@ fn phase_of_batch(name: &str) -> Option<Phase> {
     }
 }
 
+/// All rows of a range's name, whatever is around each of them.
+#[derive(Clone)]
+struct Named<'a> {
+    name: &'a str,
+    /// Ranges around the innermost of the rows.
+    depth: usize,
+    /// The ranges around the rows; of the first [`MOST_PATHS`] of them.
+    paths: Vec<Vec<&'a str>>,
+    /// Fewest and most kernels of a call, by rows.
+    kernels_of_call: (u64, u64),
+    calls: u64,
+    kernels: u64,
+    busy: Ns,
+    span: Ns,
+}
+
+impl<'a> Named<'a> {
+    /// The ranges of a phase that launched kernels, in order.
+    fn of_phase(rows: &'a [RangeRow], wanted: Phase) -> Vec<Self> {
+        let mut all: Vec<Self> = Vec::new();
+        let mut at_of: HashMap<&str, usize, FixedState> = HashMap::default();
+        for row in rows.iter().filter(|row| phase(&row.name) == Some(wanted) && row.kernels > 0) {
+            let of_call = row.kernels / row.calls.max(1);
+            let at = *at_of.entry(&row.name).or_insert_with(|| {
+                all.push(Self {
+                    name: &row.name,
+                    depth: 0,
+                    paths: Vec::new(),
+                    kernels_of_call: (of_call, of_call),
+                    calls: 0,
+                    kernels: 0,
+                    busy: Ns::ZERO,
+                    span: Ns::ZERO,
+                });
+                all.len() - 1
+            });
+            // Inside one of its own name it is part of that one already.
+            if row.parents.names().contains(&row.name.as_str()) {
+                continue;
+            }
+            let Some(named) = all.get_mut(at) else { continue };
+            named.depth = named.depth.max(row.parents.len());
+            named.calls += row.calls;
+            named.kernels += row.kernels;
+            named.busy += row.gpu_busy_ns.unwrap_or_default();
+            named.span += row.gpu_span_ns.unwrap_or_default();
+            named.kernels_of_call = (named.kernels_of_call.0.min(of_call), named.kernels_of_call.1.max(of_call));
+            if named.paths.len() < MOST_PATHS {
+                named.paths.push(row.parents.names());
+            }
+        }
+        all
+    }
+}
+
 /// The work of the ranges of a name without collectives, which mostly wait for other ranks.
 struct PhaseWork<'a> {
-    row: &'a RangeRow,
+    named: Named<'a>,
     kernels: u64,
     busy: Ns,
     /// The span less the time in which collectives alone ran.
@@ -275,15 +358,17 @@ struct PhaseWork<'a> {
 }
 
 impl<'a> PhaseWork<'a> {
-    fn of(facts: &Facts<'_, '_>, row: &'a RangeRow) -> Self {
+    /// Names of ranges around it that are listed.
+    const MOST_AROUND: usize = 3;
+
+    fn of(facts: &Facts<'_, '_>, named: Named<'a>) -> Self {
         let (index, trace) = (facts.tables.index, facts.trace());
-        let span = row.gpu_span_ns.unwrap_or_default();
-        let mut work =
-            Self { row, kernels: row.kernels, busy: row.gpu_busy_ns.unwrap_or_default(), span, collectives: 0, waited: Ns::ZERO };
+        let Named { name, kernels, busy, span, .. } = named;
+        let mut work = Self { named, kernels, busy, span, collectives: 0, waited: Ns::ZERO };
         if facts.tables.totals.comm_busy_ns.is_none_or(|busy| busy == Ns::ZERO) {
             return work;
         }
-        let spec = ScopeSpec { range: Some(row.name.clone()), ..ScopeSpec::default() };
+        let spec = ScopeSpec { range: Some(name.to_owned()), ..ScopeSpec::default() };
         let Ok(scope) = Scope::resolve(index, &spec) else { return work };
         let mut families = FamilyOfName::new(trace);
         let mut computing = vec![Vec::new(); trace.devices.len()];
@@ -308,6 +393,11 @@ impl<'a> PhaseWork<'a> {
         work
     }
 
+    /// Absent where nothing of it ran on a device.
+    fn busy_with_collectives(&self) -> Option<Ns> {
+        (self.named.span > Ns::ZERO).then_some(self.named.busy)
+    }
+
     fn share(&self) -> Option<f64> {
         (self.span > Ns::ZERO).then(|| fraction(self.busy, self.span).min(1.0))
     }
@@ -319,11 +409,30 @@ impl<'a> PhaseWork<'a> {
         } else {
             String::new()
         };
+        // In several ranges, as of two models, figures are of all of them.
+        let apart = level_apart(&self.named.paths);
+        let mut around: Vec<&str> = Vec::new();
+        for name in self.named.paths.iter().filter_map(|path| at_level(path, apart?)) {
+            if !around.contains(&name) {
+                around.push(name);
+            }
+        }
+        let around: Vec<_> = around.into_iter().map(|name| facts.clip(name).to_string()).collect();
+        // The mean of two models' calls is the call of neither.
+        let kernels = match self.named.kernels_of_call {
+            (least, most) if least < most && self.collectives == 0 => format!("{} to {}", count(least), counted(most, "kernel")),
+            _ => counted(self.kernels / self.named.calls.max(1), "kernel"),
+        };
+        let whose = match around.as_slice() {
+            [] | [_] => String::new(),
+            names if names.len() > Self::MOST_AROUND => " of several ranges".to_owned(),
+            [names @ .., last] => format!(" of {} and {last}", names.join(", ")),
+        };
         format!(
-            "{} x{}: {} of {} on the mean each, GPU busy {} of its span{left_out}",
-            facts.clip(&self.row.name),
-            self.row.calls,
-            counted(self.kernels / self.row.calls.max(1), "kernel"),
+            "{} x{}{whose}: {} of {} on the mean each, GPU busy {} of its span{left_out}",
+            facts.clip(self.named.name),
+            self.named.calls,
+            kernels,
             time(mean),
             self.share().map(percent_of).unwrap_or_default()
         )
@@ -335,11 +444,11 @@ fn prefill_and_decode(facts: &Facts<'_, '_>) -> Answer {
         return no_device(facts);
     }
     let of = |wanted: Phase| {
-        let rows = facts.tables.ranges.iter().filter(move |row| phase(&row.name) == Some(wanted) && row.kernels > 0);
+        let all = Named::of_phase(facts.tables.ranges, wanted);
         // A loop around steps is not a step, and of a range and one inside it that launches about the same, the inner one is the model.
-        let most = rows.clone().max_by_key(|row| (row.calls, row.kernels))?;
-        let inner = rows.filter(|row| row.calls == most.calls && row.kernels >= most.kernels / 10 * 9);
-        inner.max_by_key(|row| (row.parents.len(), row.kernels)).map(|row| PhaseWork::of(facts, row))
+        let (calls, kernels) = all.iter().map(|named| (named.calls, named.kernels)).max()?;
+        let inner = all.into_iter().filter(|named| named.calls == calls && named.kernels >= kernels / 10 * 9);
+        inner.max_by_key(|named| (named.depth, named.kernels)).map(|named| PhaseWork::of(facts, named))
     };
     let (prefill, decode, mixed) = (of(Phase::Prefill), of(Phase::Decode), of(Phase::Mixed));
     if prefill.is_none() && decode.is_none() {
@@ -351,7 +460,7 @@ fn prefill_and_decode(facts: &Facts<'_, '_>) -> Answer {
         };
     }
     let dense = prefill.as_ref().and_then(PhaseWork::share).map(|share| share >= DENSE_SHARE.value);
-    let repeated = decode.as_ref().map(|work| work.row.calls > 1);
+    let repeated = decode.as_ref().map(|work| work.named.calls > 1);
     let (verdict, head) = match (dense, repeated) {
         (Some(true), Some(true)) => ("yes", "yes: "),
         (Some(false), Some(true)) => ("prefill_not_dense", "decode repeats, but prefill is not dense: "),
@@ -366,10 +475,10 @@ fn prefill_and_decode(facts: &Facts<'_, '_>) -> Answer {
         let Some(work) = work else { continue };
         let [name, calls, kernels, busy, collectives, share] = keys;
         answer = answer
-            .fact(name, work.row.name.as_str())
-            .fact(calls, work.row.calls)
-            .fact(kernels, work.row.kernels)
-            .fact(busy, work.row.gpu_busy_ns)
+            .fact(name, work.named.name)
+            .fact(calls, work.named.calls)
+            .fact(kernels, work.named.kernels)
+            .fact(busy, work.busy_with_collectives())
             .fact(collectives, work.collectives)
             .fact(share, work.share());
     }

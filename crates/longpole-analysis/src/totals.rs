@@ -132,6 +132,18 @@ const OUTSIDE: usize = 3;
 const SCOPE: usize = 1 << CLASSES;
 const EXTENT: usize = 1 << (CLASSES + 1);
 
+/// The union of all device work of a scope, on each device; the devices are added up. Absent when nothing ran.
+pub fn device_busy(index: &TraceIndex<'_>, scope: &Scope) -> Option<Ns> {
+    let trace = index.trace();
+    let activities = &trace.activities;
+    let mut devices: Vec<Vec<Interval>> = trace.devices.iter().map(|_| Vec::new()).collect();
+    for row in (0..activities.len()).filter(|&row| scope.includes_activity(index, ActivityId::from_index(row))) {
+        devices[trace.lanes[activities.lane[row].index()].device.index()].push(Interval::new(activities.start[row], activities.dur[row]));
+    }
+    devices.retain(|intervals| !intervals.is_empty());
+    (!devices.is_empty()).then(|| devices.into_iter().map(|intervals| IntervalSet::from_unsorted(intervals).total()).sum())
+}
+
 /// The totals of a scope.
 pub fn totals(index: &TraceIndex<'_>, scope: &Scope) -> Totals {
     let trace = index.trace();

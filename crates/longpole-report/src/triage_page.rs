@@ -173,7 +173,11 @@ fn tables(triage: &Triage, recorder: Recorder, page: &Page<'_>) -> Vec<(&'static
     }
     let ranges = views::ranges(&triage.ranges, views::RangeLayout::Tree, limit);
     ops.truncate(limit);
-    let tables = [("Operators", ops), ("Kernel families", views::families(&triage.families)), ("Ranges", ranges)];
+    let mut families = views::families(&triage.families);
+    let note = views::overlap_note(triage.ops.self_cuda_total_ns, triage.totals.gpu_busy_ns, views::SharesOf::Sum);
+    ops.notes.extend(note.clone());
+    families.notes.extend(note);
+    let tables = [("Operators", ops), ("Kernel families", families), ("Ranges", ranges)];
     tables.into_iter().filter(|(_, table)| !table.rows.is_empty()).collect()
 }
 

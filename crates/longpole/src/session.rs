@@ -65,9 +65,7 @@ impl<'a> Session<'a> {
 
     /// Reads a recording that was made for the command, which is shown under the name of its program.
     pub(crate) fn open_recording(common: &'a Common, path: &Path, spec: ScopeSpec, program: &str) -> Result<Self, Failure> {
-        let mut session = Self::open_any(common, path.as_os_str(), &[], true, spec)?;
-        session.source.path = session.shown(Some(program)).unwrap_or_default();
-        Ok(session)
+        Self::open_as(common, path.as_os_str(), &[], true, spec, Some(program))
     }
 
     /// Reads the input and `more` files of the same run, and finds the scope.
@@ -75,13 +73,31 @@ impl<'a> Session<'a> {
         Self::open_any(common, &common.input, more, false, common.scope.spec())
     }
 
-    fn open_any(common: &'a Common, input: &OsStr, more: &[OsString], arguments: bool, mut spec: ScopeSpec) -> Result<Self, Failure> {
+    fn open_any(common: &'a Common, input: &OsStr, more: &[OsString], arguments: bool, spec: ScopeSpec) -> Result<Self, Failure> {
+        Self::open_as(common, input, more, arguments, spec, None)
+    }
+
+    /// Reads the input and finds the scope. All that is said of it, errors too, is under another name if one is given.
+    fn open_as(
+        common: &'a Common,
+        input: &OsStr,
+        more: &[OsString],
+        arguments: bool,
+        mut spec: ScopeSpec,
+        name: Option<&str>,
+    ) -> Result<Self, Failure> {
         let mut watch = Stopwatch::start();
         let cores = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS as usize);
         let threads = common.threads.map_or_else(cores, usize::from);
         // Fails only if a pool exists already, and then that one is used.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        let read = read(common, input, more, threads, arguments, &mut spec)?;
+        let mut read = read(common, input, more, threads, arguments, &mut spec).map_err(|failure| match (failure, name) {
+            (Failure::Input(said), Some(name)) => Failure::Input(said.replace(&*input.to_string_lossy(), name)),
+            (failure, _) => failure,
+        })?;
+        if let Some(name) = name {
+            name.clone_into(&mut read.source.path);
+        }
         watch.has_read();
         let Beside { index, scope, source, trust, .. } = read.resolve(&spec)?;
         Ok(Self { index, scope, options: terminal::text_options(common), common, spec, source, trust, watch, threads, filtered_out: 0 })

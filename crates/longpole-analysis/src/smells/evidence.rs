@@ -36,7 +36,7 @@ pub(crate) struct LongCall {
 }
 
 /// Device graphs that were replayed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Replays {
     /// Launches that ran.
     pub(crate) launches: u64,
@@ -46,6 +46,19 @@ pub(crate) struct Replays {
     pub(crate) kernels: u64,
     /// Summed device time of those.
     pub(crate) device_ns: Ns,
+    /// Activities of a launch, and how many launches ran as many: most launches first, then fewest activities.
+    pub(crate) sizes: Vec<(u64, u64)>,
+}
+
+impl Replays {
+    /// Notes how many activities each call launched; 0 is no launch.
+    fn count(&mut self, mut activities: Vec<u32>) {
+        activities.retain(|&count| count > 0);
+        activities.sort_unstable();
+        self.launches = activities.len() as u64;
+        self.sizes = activities.chunk_by(|a, b| a == b).map(|same| (u64::from(same[0]), same.len() as u64)).collect();
+        self.sizes.sort_by_key(|&(_, launches)| std::cmp::Reverse(launches));
+    }
 }
 
 /// Memory management by the runtime, while the device did nothing.
@@ -126,7 +139,7 @@ impl Evidence {
         let (index, trace) = (tables.index, tables.index.trace());
         let activities = &trace.activities;
         let graph_launch = names_with(trace, |name| name.contains("GraphLaunch"));
-        let mut replayed = vec![false; trace.api_calls.len()];
+        let mut replayed = vec![0_u32; trace.api_calls.len()];
         for row in 0..activities.len() {
             let id = ActivityId::from_index(row);
             if !tables.scope.includes_activity(index, id) {
@@ -148,9 +161,10 @@ impl Evidence {
                 self.replays.activities += 1;
                 self.replays.kernels += u64::from(is_kernel);
                 self.replays.device_ns += duration;
-                self.replays.launches += u64::from(!std::mem::replace(&mut replayed[call.index()], true));
+                replayed[call.index()] = replayed[call.index()].saturating_add(1);
             }
         }
+        self.replays.count(replayed);
         let is_kernel = |row: &usize| matches!(activities.kind[*row], ActivityKind::Kernel | ActivityKind::Other);
         let in_scope = |row: &usize| tables.scope.includes_activity(index, ActivityId::from_index(*row));
         let kernels = || (0..activities.len()).filter(is_kernel).filter(in_scope).map(|row| activities.dur[row]);

@@ -31,7 +31,7 @@ mod waiting;
 use longpole_trace::Ns;
 use rayon::prelude::*;
 
-pub(crate) use evidence::{Evidence, manages_memory};
+pub(crate) use evidence::{Evidence, Replays, manages_memory};
 pub use explain::{Explanation, explain, explanations};
 pub(crate) use facts::Facts;
 pub(crate) use start_up::{compiles, is_compiler_frame, is_loading_overhead, loads};

@@ -1,15 +1,15 @@
 //! The first four lines of the report.
 
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use longpole_trace::Ns;
 
 use super::{Hardware, HardwareDevice, Tables};
 use crate::families::Family;
 use crate::ops::{OpRow, OpRowKind};
 use crate::phrases::{clip, count, counted, list, percent, percent_of, time};
-use crate::ranges::{RangeRow, is_users, wrapping};
-use crate::smells::{Evidence, Facts};
+use crate::ranges::{is_users, wrapping};
+use crate::smells::{Evidence, Facts, Replays};
 
 /// What ran, as far as ranges, shapes and launches say.
 pub(super) fn workload(tables: &Tables<'_, '_>, evidence: &Evidence) -> String {
@@ -32,14 +32,28 @@ pub(super) fn workload(tables: &Tables<'_, '_>, evidence: &Evidence) -> String {
     }
     let replays = &evidence.replays;
     if replays.launches > 0 && !tables.is_cut {
-        parts.push(format!(
-            "{}{in_all} of {}",
-            counted(replays.launches, "graph replay"),
-            counted(replays.activities / replays.launches, "node")
-        ));
+        parts.push(graph_replays(replays, in_all));
     }
     parts.extend(rank_text(tables).filter(|_| !ranks_are_said));
     parts.join("; ")
+}
+
+/// Replays of graphs by their size; a mean of two sizes is the size of neither.
+fn graph_replays(replays: &Replays, in_all: &str) -> String {
+    const SHOWN: usize = 3;
+    let nodes = |&(nodes, _): &(u64, u64)| nodes;
+    match replays.sizes.as_slice() {
+        [(first, launches), more @ ..] if more.len() < SHOWN => {
+            let mut items = vec![format!("{}{in_all} of {}", counted(*launches, "graph replay"), counted(*first, "node"))];
+            items.extend(more.iter().map(|&(nodes, launches)| format!("{} of {}", count(launches), count(nodes))));
+            let last = items.pop().unwrap_or_default();
+            if items.is_empty() { last } else { format!("{} and {last}", items.join(", ")) }
+        }
+        sizes => {
+            let (least, most) = (sizes.iter().map(nodes).min().unwrap_or(0), sizes.iter().map(nodes).max().unwrap_or(0));
+            format!("{}{in_all} of {} to {}", counted(replays.launches, "graph replay"), count(least), counted(most, "node"))
+        }
+    }
 }
 
 /// Whether a scope was asked for in which nothing happened.
@@ -47,19 +61,32 @@ fn is_empty(tables: &Tables<'_, '_>) -> bool {
     !tables.scope.is_whole() && tables.totals.host_ops == 0 && tables.totals.devices.is_empty() && tables.ops.rows.is_empty()
 }
 
-/// Range names with counts, without those that only wrap others.
+/// Range names with counts, without those that only wrap others. A name is counted in all ranges around it.
 fn ranges(tables: &Tables<'_, '_>) -> Option<String> {
     const SHOWN: usize = 4;
     const ROOM: usize = 90;
     let rows = tables.ranges;
-    let own: Vec<&RangeRow> =
-        rows.iter().zip(wrapping(rows)).filter(|(row, wraps)| is_users(&row.name) && !wraps).map(|(row, _)| row).collect();
+    let mut calls: HashMap<&str, u64, FixedState> = HashMap::default();
+    for row in rows {
+        *calls.entry(&row.name).or_default() += row.calls;
+    }
+    let mut own: Vec<&str> = Vec::new();
+    let mut listed: HashSet<&str, FixedState> = HashSet::default();
+    for (row, wraps) in rows.iter().zip(wrapping(rows)) {
+        if is_users(&row.name) && !wraps && listed.insert(&row.name) {
+            own.push(&row.name);
+        }
+    }
     let mut text = String::new();
     let mut shown = 0;
     let ranks = tables.scope.ranks(tables.index.trace());
-    for row in own.iter().take(SHOWN) {
-        let calls = if ranks.len() > 1 { calls_by_rank(tables, &ranks, row).text() } else { format!("x{}", count(row.calls)) };
-        let item = format!("{} {calls}", tables.clip(&row.name));
+    for &name in own.iter().take(SHOWN) {
+        let calls = if ranks.len() > 1 {
+            calls_by_rank(tables, &ranks, name).text()
+        } else {
+            format!("x{}", count(calls.get(name).copied().unwrap_or(0)))
+        };
+        let item = format!("{} {calls}", tables.clip(name));
         if shown > 0 && text.len() + item.len() > ROOM {
             break;
         }
@@ -79,13 +106,13 @@ fn ranges(tables: &Tables<'_, '_>) -> Option<String> {
     (shown > 0).then_some(text)
 }
 
-/// How often each rank opened a range of a row's name in scope.
-fn calls_by_rank(tables: &Tables<'_, '_>, ranks: &[usize], row: &RangeRow) -> PerRank {
+/// How often each rank opened a range of a name in scope.
+fn calls_by_rank(tables: &Tables<'_, '_>, ranks: &[usize], wanted: &str) -> PerRank {
     let trace = tables.index.trace();
     let ranges = &trace.ranges;
     let is_named = |at: usize| {
         let name = trace.strings.get(ranges.name[at]);
-        name == row.name || row.name == "ProfilerStep*" && name.starts_with("ProfilerStep#")
+        name == wanted || wanted == "ProfilerStep*" && name.starts_with("ProfilerStep#")
     };
     let rows = (0..ranges.len()).filter(|&at| is_named(at) && tables.scope.includes_host(trace, ranges.thread[at], ranges.start[at]));
     PerRank::count(ranks, rows.map(|at| trace.thread_rank(ranges.thread[at])))

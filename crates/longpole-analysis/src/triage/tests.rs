@@ -295,6 +295,62 @@ fn a_replayed_graph_is_never_host_bound_however_short_its_kernels() {
 }
 
 #[test]
+fn replays_of_graphs_of_several_sizes_are_counted_by_size() {
+    let workload = |sizes: &[(i64, i64)]| {
+        let mut sample = Sample::new();
+        let mut at = 0;
+        for &(launches, kernels) in sizes {
+            for _ in 0..launches {
+                let mut launch = sample.launch("cudaGraphLaunch", at, 5 * US);
+                for node in 0..kernels {
+                    launch = launch.kernel("elementwise_kernel", at + (10 + node) * US, US);
+                }
+                at += 100 * US;
+            }
+        }
+        run(sample).report.workload
+    };
+    for (sizes, said) in [
+        (&[(6, 14)][..], "6 graph replays of 14 nodes"),
+        (&[(6, 18), (6, 14)], "6 graph replays of 14 nodes and 6 of 18"),
+        (&[(1, 1), (3, 18), (2, 14)], "3 graph replays of 18 nodes, 2 of 14 and 1 of 1"),
+        (&[(1, 2), (1, 3), (1, 4), (2, 5)], "5 graph replays of 2 to 5 nodes"),
+    ] {
+        assert!(workload(sizes).ends_with(said), "{}", workload(sizes));
+    }
+}
+
+#[test]
+fn a_range_of_two_models_is_counted_in_both_and_said_to_be_of_both() {
+    let mut sample = Sample::new();
+    for (model, name) in ["model-4B", "model-8B"].into_iter().enumerate() {
+        let start = model as i64 * 100 * MS;
+        sample.range(name, start, 90 * MS);
+        for call in 0..3 {
+            let at = start + (1 + call * 10) * MS;
+            sample.range("prefill", at, 8 * MS);
+            sample.launch("cudaLaunchKernel", at + MS, MS).kernel("gemm", at + 3 * MS, 4 * MS);
+        }
+        for call in 0..5 {
+            let at = start + (40 + call * 10) * MS;
+            sample.range("decode", at, 8 * MS);
+            sample.range("replay", at + MS, 6 * MS);
+            for kernel in 0..2 + model as i64 {
+                sample.launch("cudaLaunchKernel", at + (3 + kernel) * MS, MS).kernel("gemv", at + (5 + kernel) * MS, MS);
+            }
+        }
+    }
+    let triage = run(sample);
+    assert!(triage.report.workload.contains("prefill x6, decode x10, replay x10"), "{}", triage.report.workload);
+    let phases = triage.questions.iter().find(|question| question.code == "prefill_and_decode").unwrap();
+    for part in ["prefill x6 of model-4B and model-8B: 1 kernel of 4.0 ms", "replay x10 of model-4B and model-8B: 2 to 3 kernels of 1.0 ms"]
+    {
+        assert!(phases.answer.contains(part), "{}", phases.answer);
+    }
+    assert!(phases.evidence.iter().any(|fact| fact.key == "prefill_calls" && fact.value == 6_u64.into()), "{:?}", phases.evidence);
+}
+
+#[test]
 fn few_or_long_kernels_are_not_many_tiny_ones() {
     assert_ne!(next(replays(50, 2 * US, US)).code, "many_tiny_kernels");
     assert_ne!(next(replays(200, 6 * US, US)).code, "many_tiny_kernels");

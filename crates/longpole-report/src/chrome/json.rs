@@ -15,6 +15,8 @@ pub(super) struct JsonLines<'w> {
     pending: Vec<u8>,
     bytes: u64,
     events: u64,
+    /// The moment that times of events count from.
+    zero: Ns,
 }
 
 /// Where the viewer shows an event.
@@ -29,8 +31,13 @@ pub(super) enum Place<'a> {
 }
 
 impl<'w> JsonLines<'w> {
-    pub(super) fn new(out: &'w mut dyn Write) -> Self {
-        Self { out, pending: Vec::with_capacity(CHUNK + 4096), bytes: 0, events: 0 }
+    pub(super) fn new(out: &'w mut dyn Write, zero: Ns) -> Self {
+        Self { out, pending: Vec::with_capacity(CHUNK + 4096), bytes: 0, events: 0, zero }
+    }
+
+    /// The moment that times of events count from.
+    pub(super) fn zero(&self) -> Ns {
+        self.zero
     }
 
     /// Events so far.
@@ -116,7 +123,7 @@ impl<'w> JsonLines<'w> {
         }
         if let Some(start) = start {
             out.extend_from_slice(b",\"ts\":");
-            push_micros(out, start);
+            push_micros(out, start - self.zero);
         }
     }
 

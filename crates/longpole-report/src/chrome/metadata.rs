@@ -11,8 +11,25 @@ use super::ChromeOrigin;
 use super::json::{JsonLines, Members, Place};
 use super::selection::Selection;
 
+/// From here on the microseconds of a time are no longer told apart to the nanosecond by a double, which many readers make of them: 2^43 of
+/// them leave 10 of its 53 bits for the part of a microsecond, and thousandths take as many. These are 101 days.
+const FAR: Ns = Ns((1 << 43) * 1_000);
+
+/// The moment that written times count from, in the trace's own time. Absolute times count from the whole second before the first event, and
+/// the base says where that is, so that base and time add up to the same nanosecond as before. All parts of a trace have the same.
+pub(super) fn zero(trace: &Trace) -> Ns {
+    const SECOND: i64 = 1_000_000_000;
+    let Some((first, last)) = trace.window.bounds() else { return Ns::ZERO };
+    let whole = Ns(first.get().div_euclid(SECOND).saturating_mul(SECOND));
+    let is_far = first.get().unsigned_abs().max(last.get().unsigned_abs()) > FAR.get().unsigned_abs();
+    // Without a base nobody knows what the times count from.
+    let has_base = trace.base_unix_ns.is_some_and(|base| base.checked_add(whole.get()).is_some());
+    if is_far && has_base { whole } else { Ns::ZERO }
+}
+
 /// Everything up to the first event. Names of members are Kineto's.
 pub(super) fn head(lines: &mut JsonLines<'_>, selection: &Selection<'_, '_>, origin: ChromeOrigin<'_>) {
+    let zero = lines.zero();
     let (trace, rank) = (selection.index.trace(), selection.rank);
     lines.text("{");
     let mut members = lines.members();
@@ -36,7 +53,7 @@ pub(super) fn head(lines: &mut JsonLines<'_>, selection: &Selection<'_, '_>, ori
             });
         }
         if !selection.scope.is_whole() || !selection.index.trace().parts.is_empty() {
-            part(about, selection);
+            part(about, selection, zero);
         }
     });
     let devices = trace.devices.iter().enumerate().filter(|(id, device)| is_described(trace, selection.scope, *id, device, rank));
@@ -57,12 +74,12 @@ pub(super) fn head(lines: &mut JsonLines<'_>, selection: &Selection<'_, '_>, ori
         }
     }
     members.string("displayTimeUnit", "ms");
-    members.optional("baseTimeNanoseconds", trace.base_unix_ns);
+    members.optional("baseTimeNanoseconds", trace.base_unix_ns.map(|base| base.saturating_add(zero.get())));
     lines.text(",\"traceEvents\":[");
 }
 
 /// What the trace is about, where it holds some of what is around as well: intervals of threads, in microseconds like all times.
-fn part(members: &mut Members<'_>, selection: &Selection<'_, '_>) {
+fn part(members: &mut Members<'_>, selection: &Selection<'_, '_>, zero: Ns) {
     let trace = selection.index.trace();
     if !trace.activities.is_empty() || trace.parts.iter().any(|part| part.has_device_work) {
         members.number("has_device_work", 1);
@@ -81,8 +98,8 @@ fn part(members: &mut Members<'_>, selection: &Selection<'_, '_>) {
             Tid::Number(number) => members.number("tid", *number),
             Tid::Text(text) => members.string("tid", text),
         }
-        members.micros("from", interval.start);
-        members.micros("to", interval.end);
+        members.micros("from", interval.start - zero);
+        members.micros("to", interval.end - zero);
     });
 }
 

@@ -73,7 +73,7 @@ impl<'a, 't> ChromeTrace<'a, 't> {
     /// Writes it. `out` is written to in pieces of 64 KiB and flushed.
     pub fn write(&self, out: &mut dyn Write, origin: ChromeOrigin<'_>) -> io::Result<ChromeSummary> {
         let (selection, trace) = (&self.selection, self.selection.index.trace());
-        let mut lines = JsonLines::new(out);
+        let mut lines = JsonLines::new(out, metadata::zero(trace));
         metadata::head(&mut lines, selection, origin);
         metadata::names(&mut lines, selection)?;
         let mut events = Events::new(lines, selection, Descriptions::find(selection));

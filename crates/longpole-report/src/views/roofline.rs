@@ -6,7 +6,7 @@ use longpole_analysis::{FasterThan, NoPeaks, PeakKind, Peaks, RooflineRow, Roofl
 use longpole_trace::{Ns, Recorder, Trace};
 
 use super::shapes::compact_shapes;
-use super::text;
+use super::{SharesOf, overlap_note, sum_times, text};
 use crate::blocks::Block;
 use crate::table::{Column, Kind, Row, Table, Value};
 use crate::units::{bytes, count, flop_rate, percent, rate, time};
@@ -140,7 +140,17 @@ pub fn roofline_rows(table: &RooflineTable, recorder: Recorder) -> Table {
     total[6] = Value::Time(table.busy_ns);
     total[10] = table.floor_ns.map_or(Value::Blank, Value::Time);
     total[11] = table.above_floor_ns.map_or(Value::Blank, Value::Time);
-    Table { noun: "operators", columns, rows, totals: vec![Row::new(total)], hidden: 0, filtered_out: 0, empty: None, notes: Vec::new() }
+    let notes = overlap_note(Some(sum_times(table.rows.iter(), |row| row.device_ns)), Some(table.busy_ns), SharesOf::Busy);
+    Table {
+        noun: "operators",
+        columns,
+        rows,
+        totals: vec![Row::new(total)],
+        hidden: 0,
+        filtered_out: 0,
+        empty: None,
+        notes: notes.into_iter().collect(),
+    }
 }
 
 /// The whole report; `rows` is [`roofline_rows`], filtered and cut as asked.

@@ -21,7 +21,7 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "S", value_parser = parse_seconds, help_heading = "What is recorded")]
     pub(crate) delay: Option<Duration>,
     /// Record for this many seconds; the program runs on
-    #[arg(long, value_name = "S", value_parser = parse_seconds, help_heading = "What is recorded")]
+    #[arg(long, value_name = "S", value_parser = parse_window, help_heading = "What is recorded")]
     pub(crate) duration: Option<Duration>,
     /// Which calls of CUDA: those that launch, copy, wait or allocate, or all (dearer)
     #[arg(long, value_name = "CALLS", default_value = "launch", help_heading = "What is recorded")]
@@ -80,6 +80,14 @@ pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// How long is recorded, which the recorder takes in milliseconds: with none of them the program would run for nothing.
+pub(crate) fn parse_window(text: &str) -> Result<Duration, String> {
+    match parse_seconds(text)? {
+        window if window.as_millis() == 0 => Err("nothing would be recorded: use 0.001 seconds or more".to_owned()),
+        window => Ok(window),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -91,6 +99,8 @@ mod tests {
         assert!(parse_range("nvtx:").is_err() && parse_range("decode").is_err() && parse_range("").is_err());
         assert_eq!(parse_seconds("1.5"), Ok(Duration::from_millis(1500)));
         assert_eq!(parse_seconds("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!((parse_seconds("0"), parse_window("0.001s")), (Ok(Duration::ZERO), Ok(Duration::from_millis(1))));
+        assert!(parse_window("0").is_err() && parse_window("0.0009").is_err() && parse_window("-1").is_err());
         assert!(parse_seconds("-1").is_err() && parse_seconds("NaN").is_err() && parse_seconds("1e99").is_err());
     }
 }

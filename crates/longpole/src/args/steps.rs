@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::Common;
-use super::record::parse_seconds;
+use super::record::{parse_seconds, parse_window};
 
 /// Flags of what is run and recorded first.
 #[derive(Args, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct RecordingFlags {
     #[arg(long, value_name = "S", value_parser = parse_seconds, requires = "run", help_heading = "Recording")]
     pub(crate) delay: Option<Duration>,
     /// Then record for this many seconds; the program runs on [default: 2, with --range to the end]
-    #[arg(long, value_name = "S", value_parser = parse_seconds, requires = "run", help_heading = "Recording")]
+    #[arg(long, value_name = "S", value_parser = parse_window, requires = "run", help_heading = "Recording")]
     pub(crate) window: Option<Duration>,
     /// Keep the recording in this file; a file that is there is not overwritten
     #[arg(long, short, value_name = "OUT", requires = "run", help_heading = "Recording")]

@@ -1,6 +1,6 @@
 //! `longpole families`
 
-use longpole_analysis::family_table;
+use longpole_analysis::{device_busy, family_table};
 use longpole_report::{views, wire};
 
 use crate::args::{Common, Format};
@@ -16,6 +16,7 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
     }
     let mut rows = family_table(&session.index, &session.scope);
     session.analysed();
+    let total = rows.iter().map(|row| row.self_cuda_ns).sum();
     if let Some(sorting) = &sorting {
         rows.sort_by(sorting.order);
     }
@@ -28,6 +29,8 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         if session.index.trace().activities.is_empty() {
             table.empty = Some(session.index.trace().recorder.advice().no_device);
         }
+        let busy = device_busy(&session.index, &session.scope);
+        table.notes.extend(views::overlap_note(Some(total), busy, views::SharesOf::Sum));
         session.print_table(table, sorting.map(|sorting| sorting.column))
     }
 }

@@ -1,6 +1,6 @@
 //! `longpole kernels`
 
-use longpole_analysis::kernel_table;
+use longpole_analysis::{device_busy, kernel_table};
 use longpole_report::{views, wire};
 
 use crate::args::{Common, Format};
@@ -31,6 +31,8 @@ pub(super) fn run(common: &Common) -> Result<(), Failure> {
         if session.index.trace().activities.is_empty() {
             table.empty = Some(session.index.trace().recorder.advice().no_device);
         }
+        let busy = device_busy(&session.index, &session.scope);
+        table.notes.extend(views::overlap_note(Some(total), busy, views::SharesOf::Sum));
         session.print_table(table, sorting.map(|sorting| sorting.column))
     }
 }

@@ -1,6 +1,6 @@
 //! `longpole ops`
 
-use longpole_analysis::{OpTable, SortKey, op_table};
+use longpole_analysis::{OpTable, SortKey, device_busy, op_table};
 use longpole_report::{views, wire};
 
 use crate::args::{Format, OpsArgs};
@@ -39,6 +39,11 @@ pub(super) fn run(args: &OpsArgs) -> Result<(), Failure> {
             table.rows.truncate(session.limit().unwrap_or(usize::MAX));
             session.print_json(&wire::ops(&session.header(), &table, args.by))
         }
-        _ => session.print_table(views::ops(&table, args.by, session.index.trace().recorder), Some(sort::ops_column(key))),
+        _ => {
+            let mut shown = views::ops(&table, args.by, session.index.trace().recorder);
+            let busy = device_busy(&session.index, &session.scope);
+            shown.notes.extend(views::overlap_note(table.self_cuda_total_ns, busy, views::SharesOf::Sum));
+            session.print_table(shown, Some(sort::ops_column(key)))
+        }
     }
 }

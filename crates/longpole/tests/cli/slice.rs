@@ -214,6 +214,47 @@ fn one_of_everything_comes_back_as_it_was() {
     assert_same("nasty", &whole, &copy);
 }
 
+/// A recording counts from 1970, where a double of microseconds no longer tells nanoseconds apart: what is written counts from near its first
+/// event, and the base says where that is.
+#[test]
+fn times_of_a_recording_are_exact_for_readers_that_use_doubles() {
+    let directory = tempfile::tempdir().unwrap();
+    let recording = root().join("corpus/recording/engine_windows.longpole");
+    let from = recording.display().to_string();
+    let starts = |trace: &Trace| -> Vec<i64> {
+        let base = trace.base_unix_ns.unwrap();
+        let (ranges, calls, activities) = (&trace.ranges.start, &trace.api_calls.start, &trace.activities.start);
+        ranges.iter().chain(calls).chain(activities).map(|start| base + start.get()).collect()
+    };
+    let whole = read(&recording);
+    for (number, args) in [&["slice"][..], &["slice", "--time", "2180ms..2345ms"], &["export", "chrome"]].iter().enumerate() {
+        let output = directory.path().join(format!("{number}.json"));
+        let to = output.display().to_string();
+        let made = run(&[&args[..1], &args[1..], &[&from, "-o", &to]].concat());
+        assert_eq!(made.code, Some(0), "{args:?}: {}", made.stderr);
+        let copy = read(&output);
+        let (before, after) = (starts(&whole), starts(&copy));
+        if args.contains(&"--time") {
+            let before: std::collections::HashSet<i64> = before.into_iter().collect();
+            let kept = &copy.activities.start;
+            assert!(!kept.is_empty() && kept.iter().all(|start| before.contains(&(copy.base_unix_ns.unwrap() + start.get()))));
+        } else {
+            assert_eq!(before, after, "{args:?}");
+        }
+        // Another reader: doubles of microseconds, and the base.
+        let document: Value = serde_json::from_slice(&std::fs::read(&output).unwrap()).unwrap();
+        let base = document["baseTimeNanoseconds"].as_i64().unwrap();
+        let kernels = document["traceEvents"].as_array().unwrap().iter().filter(|event| event["cat"] == "kernel" && event["ph"] == "X");
+        let in_doubles: Vec<i64> = kernels.map(|event| base + (event["ts"].as_f64().unwrap() * 1e3).round() as i64).collect();
+        let kernels = (0..copy.activities.len()).filter(|&row| copy.activities.kind[row] == longpole_trace::ActivityKind::Kernel);
+        let exact: Vec<i64> = kernels.map(|row| copy.base_unix_ns.unwrap() + copy.activities.start[row].get()).collect();
+        assert_eq!(in_doubles, exact, "{args:?}");
+        // A slice of it counts from the same moment.
+        let again = run(&["slice", &to, "-o", "-"]);
+        assert_eq!(import(&again.stdout).base_unix_ns, copy.base_unix_ns);
+    }
+}
+
 /// Host events that only rows outside the window tell apart.
 fn edges() -> String {
     let event = |cat: &str, name: &str, place: &str, ts: i64, dur: i64, args: &str| {

@@ -6,7 +6,7 @@ import { type Column, nameCell, table } from "../table";
 import { type Child, h, s, setText } from "../text";
 import { bytes, count, decimal, flopRate, flops, MISSING, percents, plural, rate, time } from "../units";
 import { facts } from "./header";
-import { filled } from "./tables";
+import { filled, overlapNote } from "./tables";
 
 type Row = Roofline["rows"][number];
 
@@ -334,5 +334,10 @@ export function roofline(context: Context): HTMLElement | null {
       filter: (row) => [row.name, shapes(row.shapes), boundBy(row), row.kernel],
       cut: context.cut("roofline.rows"),
     }),
+    overlapNote(
+      rows.reduce((sum, row) => sum + row.device_ns, 0),
+      document.busy_ns,
+      "busy",
+    ),
   );
 }

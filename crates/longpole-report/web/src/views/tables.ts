@@ -5,7 +5,7 @@ import { familyLook } from "../palette";
 import { none, section, swatch } from "../parts";
 import { type Column, nameCell, table } from "../table";
 import { type Child, h } from "../text";
-import { bytes, MISSING } from "../units";
+import { bytes, MISSING, percents, time } from "../units";
 
 type Op = Triage["ops"][number];
 type Kernel = Triage["kernels"][number];
@@ -27,6 +27,17 @@ const share = (part: number | null | undefined, whole: number | null): number | 
 /** Columns of which no row has a value are left out. */
 export function filled<Row>(rows: Row[], columns: Column<Row>[]): Column<Row>[] {
   return columns.filter((column, i) => i === 0 || rows.some((row) => (column.value(row) ?? null) !== null));
+}
+
+/** What the terminal says below tables whose rows overlap: what runs at the same time counts in each of its rows. */
+export function overlapNote(sum: number | null, busy: number | null | undefined, shares: "busy" | "sum"): Child {
+  if (sum === null || busy === null || busy === undefined || busy <= 0 || sum / busy <= 1.001) return null;
+  const add = shares === "busy" ? `shares are of busy and add to ${percents(sum / busy)}` : "shares are of what the rows add to";
+  return h(
+    "p",
+    { class: "aside" },
+    `overlap: the rows add to ${time(sum)}, busy is ${time(busy)}; what runs at the same time counts in each row, and ${add}`,
+  );
 }
 
 /** A family with its mark. */
@@ -105,6 +116,7 @@ export function operators(context: Context): HTMLElement | null {
       ),
       empty: "No operator, call or device work was recorded.",
     }),
+    overlapNote(whole, context.documents.triage?.totals.gpu_busy_ns, "sum"),
   );
 }
 
@@ -168,6 +180,7 @@ export function kernels(context: Context): HTMLElement | null {
       ),
       empty: "No kernels were recorded: device times are unknown.",
     }),
+    overlapNote(whole, context.documents.triage?.totals.gpu_busy_ns, "sum"),
   );
 }
 
@@ -186,10 +199,11 @@ export function families(context: Context): HTMLElement | null {
   const triage = triageOf(context);
   if (triage === undefined) return null;
   const rows = triage.families;
+  const whole = total(rows, (row) => row.self_cuda_ns);
   const columns: Column<Family>[] = [
     { key: "family", label: "family", kind: "text", value: (row) => row.family, show: (row) => familyCell(row.family) },
     { key: "calls", label: "calls", kind: "count", value: (row) => row.calls, total: total(rows, (row) => row.calls) },
-    { key: "cuda", label: "CUDA", kind: "time", value: (row) => row.self_cuda_ns, total: total(rows, (row) => row.self_cuda_ns) },
+    { key: "cuda", label: "CUDA", kind: "time", value: (row) => row.self_cuda_ns, total: whole },
     {
       key: "share",
       label: "share",
@@ -210,6 +224,7 @@ export function families(context: Context): HTMLElement | null {
       first: 20,
       empty: "No device work was recorded, so there are no families.",
     }),
+    overlapNote(whole, context.documents.triage?.totals.gpu_busy_ns, "sum"),
   );
 }
 

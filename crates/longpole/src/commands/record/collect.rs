@@ -5,7 +5,7 @@ use std::io::{self, BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use longpole_recording::{Family, Process, Recording, Refused, copy_whole_frames};
+use longpole_recording::{Clock, End, Family, Process, Recording, Refused, copy_whole_frames};
 
 use super::{Output, child};
 use crate::unfinished::Unfinished;
@@ -29,25 +29,50 @@ pub(in crate::commands) struct Collected {
     pub(super) processes: usize,
     /// Those that have not ended.
     pub(super) still_running: usize,
-    /// Why a process could not be recorded, and what to do.
-    refused: Option<(String, &'static str)>,
-    /// A process that used CUDA and did nothing while it was recorded.
-    idle: Option<String>,
+    /// Why a process could not be recorded.
+    refused: Option<Refusal>,
+    /// The process that used CUDA longest and did nothing while it was recorded.
+    idle: Option<Idle>,
+}
+
+/// Why a process could not be recorded.
+#[derive(Debug)]
+struct Refusal {
+    why: String,
+    /// What to do.
+    hint: &'static str,
+    /// It marked ranges and had no CUDA, which says less than any other process does.
+    has_no_cuda: bool,
+}
+
+/// A process that started CUDA and did no work on the GPU while it was recorded.
+#[derive(Debug)]
+struct Idle {
+    who: String,
+    /// From CUDA's start to its end.
+    ran: Duration,
 }
 
 impl Collected {
-    /// Whether a process could not be recorded, whenever it ran.
-    pub(in crate::commands) const fn is_refused(&self) -> bool {
-        self.refused.is_some()
-    }
-
-    /// Why there is no recording. The flags are those that say what is recorded.
-    pub(in crate::commands) fn why_nothing(&self, flags: &str) -> String {
-        if let Some((why, hint)) = &self.refused {
-            return format!("nothing was recorded: {why}; {hint}");
+    /// Why there is no recording. The flags are those that say what is recorded; the delay is the one that was asked for, which counts from
+    /// CUDA's start, whenever the program began.
+    pub(in crate::commands) fn why_nothing(&self, flags: &str, delay: Option<Duration>) -> String {
+        let refused = |refusal: &Refusal| format!("nothing was recorded: {}; {}", refusal.why, refusal.hint);
+        if let Some(refusal) = self.refused.as_ref().filter(|refusal| !refusal.has_no_cuda) {
+            return refused(refusal);
         }
-        if let Some(who) = &self.idle {
-            return format!("nothing was recorded: {who} started CUDA and did no work on the GPU while it was recorded (see {flags})");
+        if let Some(Idle { who, ran }) = &self.idle {
+            return match delay.filter(|delay| ran < delay) {
+                Some(delay) => format!(
+                    "nothing was recorded: {who} started CUDA and ended {:.1} s later, within the delay of {} s; --delay takes a shorter one",
+                    ran.as_secs_f64(),
+                    delay.as_secs_f64()
+                ),
+                None => format!("nothing was recorded: {who} started CUDA and did no work on the GPU while it was recorded (see {flags})"),
+            };
+        }
+        if let Some(refusal) = &self.refused {
+            return refused(refusal);
         }
         "nothing was recorded: no process of the program started CUDA with the recorder in it (a program that is setuid, static, or clears its \
          environment cannot be recorded); `longpole doctor` tells whether there is a GPU"
@@ -66,6 +91,7 @@ struct Part {
 
 /// Puts the recordings of a folder into one file.
 pub(super) fn collect(folder: &Path, output: &Output) -> io::Result<Collected> {
+    let ended_at = SystemTime::now();
     let files = wait_for_ends(folder)?;
     let mut collected = Collected::default();
     let mut parts = Vec::new();
@@ -79,12 +105,11 @@ pub(super) fn collect(folder: &Path, output: &Output) -> io::Result<Collected> {
             has_ended: survey.count(Family::End) > 0,
             has_work: WORK.iter().any(|&family| survey.count(family) > 0),
         };
-        if !part.has_work && survey.bytes < MOST_WITHOUT_WORK {
-            let bytes = fs::read(&part.path)?;
-            let (mut recordings, _) = longpole_recording::read(&bytes);
-            for recording in &mut recordings {
-                note(recording, &part, &mut collected);
-            }
+        if !part.has_work {
+            // What is larger than any such recording has been is not read for one sentence.
+            let bytes = if survey.bytes < MOST_WITHOUT_WORK { fs::read(&part.path)? } else { Vec::new() };
+            let (recordings, _) = longpole_recording::read(&bytes);
+            note(recordings.into_iter().next(), &part, ended_at, &mut collected);
         }
         parts.push(part);
     }
@@ -159,18 +184,39 @@ fn wait_for_ends(folder: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// Notes why a process has nothing.
-fn note(recording: &mut Recording<'_>, part: &Part, collected: &mut Collected) {
-    let executable =
-        recording.records::<Process>().first().and_then(|process| recording.strings.text(process.executable)).map(String::from);
-    let who = executable.map_or_else(|| format!("process {}", part.pid), |name| format!("process {} ({name})", part.pid));
-    if let Some(refused) = recording.records::<Refused>().first().copied() {
-        let (why, hint) = longpole_ingest::explain_refusal(refused.reason);
-        let detail = recording.strings.text(refused.detail).map_or_else(String::new, |detail| format!(" ({detail})"));
-        collected.refused.get_or_insert((format!("{why}{detail}"), hint));
-    } else {
-        collected.idle.get_or_insert(who);
+/// Notes why a process has nothing. `ended_at` is when the program ended, which is the end of a process that did not write its own.
+fn note(recording: Option<Recording<'_>>, part: &Part, ended_at: SystemTime, collected: &mut Collected) {
+    let mut who = format!("process {}", part.pid);
+    let (mut started_at, mut ended_at) = (part.started_at, ns_since_1970(ended_at));
+    if let Some(mut recording) = recording {
+        if let Some(refused) = recording.records::<Refused>().first().copied() {
+            let (why, hint) = longpole_ingest::explain_refusal(refused.reason);
+            let detail = recording.strings.text(refused.detail).map_or_else(String::new, |detail| format!(" ({detail})"));
+            let refusal = Refusal { why: format!("{why}{detail}"), hint, has_no_cuda: refused.reason == Refused::NO_DRIVER };
+            // Of several, one that had CUDA.
+            match &collected.refused {
+                Some(known) if !known.has_no_cuda || refusal.has_no_cuda => {}
+                _ => collected.refused = Some(refusal),
+            }
+            return;
+        }
+        let executable = recording.records::<Process>().first().map(|process| process.executable);
+        if let Some(name) = executable.and_then(|name| recording.strings.text(name)) {
+            who = format!("{who} ({name})");
+        }
+        // The clocks are first compared when CUDA has started, from where the delay counts; marked ranges may be there long before.
+        started_at = recording.records::<Clock>().first().map_or(started_at, |clock| clock.realtime);
+        ended_at = recording.records::<End>().first().map_or(ended_at, |end| end.time);
     }
+    let ran = Duration::from_nanos(ended_at.saturating_sub(started_at));
+    if collected.idle.as_ref().is_none_or(|known| known.ran < ran) {
+        collected.idle = Some(Idle { who, ran });
+    }
+}
+
+/// A moment as recordings have it.
+fn ns_since_1970(time: SystemTime) -> u64 {
+    u64::try_from(time.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The local time for a file's name, as `20260131-235959`.

@@ -50,10 +50,22 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    /// What was collected, or why it could not be put into one file. What was recorded is not thrown away for want of room or permission.
+    /// What was collected, or why it could not be put into one file. What was recorded is not thrown away for want of room or permission: the
+    /// folder of its parts stays, if there are any.
     pub(super) fn into_collected(self) -> Result<Collected, String> {
-        self.collected
-            .map_err(|error| format!("the recording could not be written ({error}); its parts are in `{}`", self.folder.keep().display()))
+        self.collected.map_err(|error| {
+            let folder = self.folder.path();
+            match std::fs::read_dir(folder).map(|mut entries| entries.next().is_some()) {
+                Ok(true) => {
+                    format!("the recording could not be written ({error}); its parts are in `{}`", self.folder.keep().display())
+                }
+                Ok(false) => format!("the recording could not be written ({error}); it has no parts"),
+                Err(_) => {
+                    let shown = folder.parent().filter(|parent| !parent.is_dir()).unwrap_or(folder).display();
+                    format!("the recording could not be written: the folder `{shown}` was removed while the program ran, and what was recorded with it")
+                }
+            }
+        })
     }
 
     /// That a signal ended the program; `then` says what comes of that.
@@ -125,7 +137,7 @@ fn report(args: &RecordArgs, recorded: Recorded) -> Option<String> {
         Err(said) => return Some(said),
     };
     let Some(path) = &collected.path else {
-        return Some(collected.why_nothing("--range, --delay and --duration"));
+        return Some(collected.why_nothing("--range, --delay and --duration", args.delay));
     };
     if let Some(said) = &still_running {
         note(said);

@@ -6,7 +6,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use longpole_analysis::window_starts;
 use longpole_report::redact_string;
@@ -61,14 +61,13 @@ pub(super) fn run(args: &StepsArgs, prepared: &Prepared) -> Result<(), Failure> 
         output_to_stderr: true,
     };
     // Of its own folder, which nobody else may look into and which goes with this.
-    let scratch = tempfile::Builder::new().prefix("longpole-steps-").tempdir()?;
-    let output = match &flags.output {
-        Some(path) => Output::choose(Some(path), program)?,
-        None => Output::Named(scratch.path().join("window.longpole")),
+    let scratch = flags.output.is_none().then(|| tempfile::Builder::new().prefix("longpole-steps-").tempdir()).transpose()?;
+    let output = match &scratch {
+        Some(scratch) => Output::Named(scratch.path().join("window.longpole")),
+        None => Output::choose(flags.output.as_deref(), program)?,
     };
-    let began = Instant::now();
     let recorded = record::record(&request, &output)?;
-    let (ended, ran) = (recorded.ended, began.elapsed());
+    let ended = recorded.ended;
     let still_running = recorded.still_running();
     let failed = recorded.killed("the steps are of what it recorded until then").or_else(|| {
         (ended.status() != 0)
@@ -77,22 +76,15 @@ pub(super) fn run(args: &StepsArgs, prepared: &Prepared) -> Result<(), Failure> 
     let collected = match recorded.into_collected() {
         Ok(collected) => collected,
         Err(said) => {
-            // Its parts are said to be there.
-            let _ = scratch.keep();
+            // Its parts are said to be there, if it has any.
+            if let Some(scratch) = scratch.filter(|scratch| fs::read_dir(scratch.path()).is_ok_and(|mut entries| entries.next().is_some()))
+            {
+                let _ = scratch.keep();
+            }
             return Err(without_steps(ended, said));
         }
     };
-    let Some(path) = &collected.path else {
-        let why = match delay.filter(|delay| ran < *delay && !collected.is_refused()) {
-            Some(delay) => format!(
-                "nothing was recorded: the program ended after {:.1} s, within the delay of {} s; --delay takes a shorter one",
-                ran.as_secs_f64(),
-                delay.as_secs_f64()
-            ),
-            None => collected.why_nothing(FLAGS),
-        };
-        return Err(without_steps(ended, why));
-    };
+    let Some(path) = &collected.path else { return Err(without_steps(ended, collected.why_nothing(FLAGS, delay))) };
     if let Some(said) = still_running.filter(|_| !args.common.quiet) {
         complain(&said);
     }
