@@ -92,6 +92,8 @@ export interface Triage {
   };
   totals: {
     wall_ns: number | null;
+    windows: number | null;
+    unrecorded_ns: number | null;
     gpu_busy_ns: number | null;
     gpu_idle_ns: number | null;
     gpu_outside_scope_ns: number | null;

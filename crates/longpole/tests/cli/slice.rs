@@ -242,7 +242,7 @@ fn times_of_a_recording_are_exact_for_readers_that_use_doubles() {
             assert_eq!(before, after, "{args:?}");
         }
         // Another reader: doubles of microseconds, and the base.
-        let document: Value = serde_json::from_slice(&std::fs::read(&output).unwrap()).unwrap();
+        let document: Value = serde_json::from_slice(&fs::read(&output).unwrap()).unwrap();
         let base = document["baseTimeNanoseconds"].as_i64().unwrap();
         let kernels = document["traceEvents"].as_array().unwrap().iter().filter(|event| event["cat"] == "kernel" && event["ph"] == "X");
         let in_doubles: Vec<i64> = kernels.map(|event| base + (event["ts"].as_f64().unwrap() * 1e3).round() as i64).collect();
