@@ -105,7 +105,8 @@ fn what_suspects_could_win_is_of_a_step_where_the_traces_have_other_numbers_of_t
     let of = |steps_in_it: usize, name: &str| steps(name, &[("gemm", 10_000)], &vec![0; steps_in_it], 300_000);
     let win = |diff: &Diff, after: bool| {
         // What the host could win is between steps, of which there is one less than steps.
-        let is_won = |change: &SuspectChange| [change.before, change.after].iter().all(|share| share.is_some_and(|s| s.ceiling_ns.is_some()));
+        let is_won =
+            |change: &SuspectChange| [change.before, change.after].iter().all(|share| share.is_some_and(|s| s.ceiling_ns.is_some()));
         let both = |change: &&SuspectChange| change.code != "host_bound" && is_won(change);
         let change = diff.suspects.iter().find(both).unwrap_or_else(|| panic!("{:?}", diff.suspects));
         let share = if after { change.after } else { change.before }.expect("in both");
