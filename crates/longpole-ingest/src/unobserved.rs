@@ -48,7 +48,7 @@ pub(crate) fn without_events(trace: &Trace, rank: u32, between: &IntervalSet) ->
     }
     let seen = IntervalSet::from_unsorted(before);
     let stretch = |(hole, &end): (&Interval, &Ns)| {
-        let start = seen.within(*hole).last().map_or(hole.start, |last| last.end);
+        let start = seen.within(Interval { start: hole.start, end }).last().map_or(hole.start, |last| last.end);
         Interval { start, end }
     };
     IntervalSet::from_unsorted(holes.iter().zip(&first).map(stretch).collect())
