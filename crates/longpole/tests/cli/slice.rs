@@ -1,5 +1,6 @@
 //! Slices: the rows of a scope, read back from a file of their own.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -235,14 +236,14 @@ fn times_of_a_recording_are_exact_for_readers_that_use_doubles() {
         let copy = read(&output);
         let (before, after) = (starts(&whole), starts(&copy));
         if args.contains(&"--time") {
-            let before: std::collections::HashSet<i64> = before.into_iter().collect();
+            let before: HashSet<i64> = before.into_iter().collect();
             let kept = &copy.activities.start;
             assert!(!kept.is_empty() && kept.iter().all(|start| before.contains(&(copy.base_unix_ns.unwrap() + start.get()))));
         } else {
             assert_eq!(before, after, "{args:?}");
         }
         // Another reader: doubles of microseconds, and the base.
-        let document: Value = serde_json::from_slice(&std::fs::read(&output).unwrap()).unwrap();
+        let document: Value = serde_json::from_slice(&fs::read(&output).unwrap()).unwrap();
         let base = document["baseTimeNanoseconds"].as_i64().unwrap();
         let kernels = document["traceEvents"].as_array().unwrap().iter().filter(|event| event["cat"] == "kernel" && event["ph"] == "X");
         let in_doubles: Vec<i64> = kernels.map(|event| base + (event["ts"].as_f64().unwrap() * 1e3).round() as i64).collect();
