@@ -231,7 +231,7 @@ fn times_of_a_recording_are_exact_for_readers_that_use_doubles() {
     for (number, args) in [&["slice"][..], &["slice", "--time", "2180ms..2345ms"], &["export", "--to", "chrome"]].iter().enumerate() {
         let output = directory.path().join(format!("{number}.json"));
         let to = output.display().to_string();
-        let made = run(&[args, &[from.as_str(), "-o", to.as_str()][..]].concat());
+        let made = run(&[*args, &[from.as_str(), "-o", to.as_str()][..]].concat());
         assert_eq!(made.code, Some(0), "{args:?}: {}", made.stderr);
         let copy = read(&output);
         let (before, after) = (starts(&whole), starts(&copy));
