@@ -111,7 +111,7 @@ fn told_apart(facts: &Facts<'_, '_>, row: &RangeRow) -> String {
     let around = level_apart(&paths).and_then(|level| at_level(&row.parents.names(), level));
     match around {
         Some(around) => format!("{} of {}", facts.clip(&row.name), facts.clip(around)),
-        None => facts.clip(&row.name).to_string(),
+        None => facts.clip(&row.name),
     }
 }
 
@@ -416,7 +416,7 @@ impl<'a> PhaseWork<'a> {
                 around.push(name);
             }
         }
-        let around: Vec<_> = around.into_iter().map(|name| facts.clip(name).to_string()).collect();
+        let around: Vec<_> = around.into_iter().map(|name| facts.clip(name)).collect();
         // The mean of two models' calls is the call of neither.
         let kernels = match self.named.kernels_of_call {
             (least, most) if least < most && self.collectives == 0 => format!("{} to {}", count(least), counted(most, "kernel")),
