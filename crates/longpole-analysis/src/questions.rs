@@ -106,13 +106,12 @@ fn look(facts: &Facts<'_, '_>) -> String {
 
 /// The name of a range, with the one around it where the same name has another row.
 fn told_apart(facts: &Facts<'_, '_>, row: &RangeRow) -> String {
-    let is_one = facts.tables.ranges.iter().filter(|other| other.name == row.name).nth(1).is_none();
-    let same = || facts.tables.ranges.iter().filter(|other| other.name == row.name).take(MOST_PATHS).map(|other| other.parents.names());
-    let around =
-        if is_one { None } else { level_apart(&same().collect::<Vec<_>>()).and_then(|level| at_level(&row.parents.names(), level)) };
+    let same = facts.tables.ranges.iter().filter(|other| other.name == row.name).take(MOST_PATHS);
+    let paths: Vec<_> = same.map(|other| other.parents.names()).collect();
+    let around = level_apart(&paths).and_then(|level| at_level(&row.parents.names(), level));
     match around {
         Some(around) => format!("{} of {}", facts.clip(&row.name), facts.clip(around)),
-        None => facts.clip(&row.name).to_string(),
+        None => facts.clip(&row.name),
     }
 }
 
@@ -417,7 +416,7 @@ impl<'a> PhaseWork<'a> {
                 around.push(name);
             }
         }
-        let around: Vec<_> = around.into_iter().map(|name| facts.clip(name).to_string()).collect();
+        let around: Vec<_> = around.into_iter().map(|name| facts.clip(name)).collect();
         // The mean of two models' calls is the call of neither.
         let kernels = match self.named.kernels_of_call {
             (least, most) if least < most && self.collectives == 0 => format!("{} to {}", count(least), counted(most, "kernel")),

@@ -34,16 +34,13 @@ pub(super) fn run(args: &OpsArgs) -> Result<(), Failure> {
     let key = sort_rows(&mut table, key);
     session.analysed();
     session.filter(&mut table.rows, |regex, row| regex.is_match(&row.name));
-    match session.format() {
-        Format::Json => {
-            table.rows.truncate(session.limit().unwrap_or(usize::MAX));
-            session.print_json(&wire::ops(&session.header(), &table, args.by))
-        }
-        _ => {
-            let mut shown = views::ops(&table, args.by, session.index.trace().recorder);
-            let busy = device_busy(&session.index, &session.scope);
-            shown.notes.extend(views::overlap_note(table.self_cuda_total_ns, busy, views::SharesOf::Sum));
-            session.print_table(shown, Some(sort::ops_column(key)))
-        }
+    if session.format() == Format::Json {
+        table.rows.truncate(session.limit().unwrap_or(usize::MAX));
+        session.print_json(&wire::ops(&session.header(), &table, args.by))
+    } else {
+        let mut shown = views::ops(&table, args.by, session.index.trace().recorder);
+        let busy = device_busy(&session.index, &session.scope);
+        shown.notes.extend(views::overlap_note(table.self_cuda_total_ns, busy, views::SharesOf::Sum));
+        session.print_table(shown, Some(sort::ops_column(key)))
     }
 }

@@ -1,5 +1,6 @@
 //! Slices: the rows of a scope, read back from a file of their own.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -227,15 +228,15 @@ fn times_of_a_recording_are_exact_for_readers_that_use_doubles() {
         ranges.iter().chain(calls).chain(activities).map(|start| base + start.get()).collect()
     };
     let whole = read(&recording);
-    for (number, args) in [&["slice"][..], &["slice", "--time", "2180ms..2345ms"], &["export", "chrome"]].iter().enumerate() {
+    for (number, args) in [&["slice"][..], &["slice", "--time", "2180ms..2345ms"], &["export", "--to", "chrome"]].iter().enumerate() {
         let output = directory.path().join(format!("{number}.json"));
         let to = output.display().to_string();
-        let made = run(&[&args[..1], &args[1..], &[&from, "-o", &to]].concat());
+        let made = run(&[*args, &[from.as_str(), "-o", to.as_str()][..]].concat());
         assert_eq!(made.code, Some(0), "{args:?}: {}", made.stderr);
         let copy = read(&output);
         let (before, after) = (starts(&whole), starts(&copy));
         if args.contains(&"--time") {
-            let before: std::collections::HashSet<i64> = before.into_iter().collect();
+            let before: HashSet<i64> = before.into_iter().collect();
             let kept = &copy.activities.start;
             assert!(!kept.is_empty() && kept.iter().all(|start| before.contains(&(copy.base_unix_ns.unwrap() + start.get()))));
         } else {

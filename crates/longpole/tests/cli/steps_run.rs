@@ -282,13 +282,9 @@ fn parts_of_a_recording_are_where_they_are_said_to_be() {
     // With its folder they are gone, and nobody says otherwise.
     fs::create_dir(place.path("out")).unwrap();
     let removed = place.script(&["-o", "out/kept.longpole"], &format!("{WRITE}; rm -r out"));
-    assert_eq!(
-        (removed.code, removed.stderr.as_str()),
-        (
-            Some(3),
-            "error: the recording could not be written: the folder `out` was removed while the program ran, and what was recorded with it\n"
-        )
-    );
+    let said = "/out` was removed while the program ran, and what was recorded with it\n";
+    assert!(removed.code == Some(3) && removed.stderr.ends_with(said), "{}", removed.stderr);
+    assert!(!removed.stderr.contains("its parts are in"));
     let scratch = place.script(&[], &format!("{WRITE}; rm -r tmp/longpole-steps-*"));
     assert!(scratch.code == Some(3) && scratch.stderr.contains("was removed while the program ran"), "{}", scratch.stderr);
     assert!(!scratch.stderr.contains("its parts are in"));
