@@ -1,6 +1,6 @@
 //! The documentation shows real output: every `console` block of `README.md` and `docs/*.md` is run and compared.
 //!
-//! A block holds commands, `$ longpole ARGUMENTS`, each followed by what it prints, or `$ export COLUMNS=N`, which holds for the rest of the page and has to come first. `| head -N` and `| tail -n +N` may follow a command, and single quotes keep an argument together; that is all the shell there
+//! A block holds commands, `$ longpole ARGUMENTS`, each followed by what it prints, or `$ export COLUMNS=N`, which holds for the rest of the page and has to come first. `| head -N`, `| tail -n +N` and `| tail -N` may follow a command, and single quotes keep an argument together; that is all the shell there
 //! is. `LONGPOLE_UPDATE_DOCS=1 cargo test -p longpole --test cli docs` writes the output into the pages; read the change before you commit it.
 
 use std::fs;
@@ -43,7 +43,11 @@ fn real_output(line: &str, columns: &str) -> Vec<String> {
                 let from: usize = from.strip_prefix('+').and_then(|from| from.parse().ok()).expect("tail -n +N");
                 lines.drain(..(from - 1).min(lines.len()));
             }
-            _ => panic!("neither head -N nor tail -n +N: {line}"),
+            ["tail", last] => {
+                let last: usize = last.strip_prefix('-').and_then(|last| last.parse().ok()).expect("tail -N");
+                lines.drain(..lines.len().saturating_sub(last));
+            }
+            _ => panic!("neither head -N nor tail -n +N nor tail -N: {line}"),
         }
     }
     assert!(!lines.is_empty(), "nothing is left to show: {line}");
