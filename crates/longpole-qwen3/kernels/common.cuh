@@ -86,9 +86,7 @@ __device__ __forceinline__ unsigned int load_now(const unsigned int* from) {
     return value;
 }
 
-// Eight 32-bit numbers; the address is a multiple of 16.
-__device__ __forceinline__ void load8(const float* from, float* to) {
-    const float4 a = ((const float4*)from)[0], b = ((const float4*)from)[1];
+__device__ __forceinline__ void spread8(const float4 a, const float4 b, float* to) {
     to[0] = a.x;
     to[1] = a.y;
     to[2] = a.z;
@@ -97,6 +95,11 @@ __device__ __forceinline__ void load8(const float* from, float* to) {
     to[5] = b.y;
     to[6] = b.z;
     to[7] = b.w;
+}
+
+// Eight 32-bit numbers; the address is a multiple of 16.
+__device__ __forceinline__ void load8(const float* from, float* to) {
+    spread8(((const float4*)from)[0], ((const float4*)from)[1], to);
 }
 
 __device__ __forceinline__ void store8(float* to, const float* from) {
@@ -119,18 +122,7 @@ __device__ __forceinline__ void wait_for_previous() {
 #endif
 }
 
-__device__ __forceinline__ float dot8(const uint4 a, const uint4 b, float sum) {
-    sum = fmaf(low(a.x), low(b.x), sum);
-    sum = fmaf(high(a.x), high(b.x), sum);
-    sum = fmaf(low(a.y), low(b.y), sum);
-    sum = fmaf(high(a.y), high(b.y), sum);
-    sum = fmaf(low(a.z), low(b.z), sum);
-    sum = fmaf(high(a.z), high(b.z), sum);
-    sum = fmaf(low(a.w), low(b.w), sum);
-    return fmaf(high(a.w), high(b.w), sum);
-}
-
-// The same with a vector of 32 bits.
+// Adds the products of eight numbers of 16 bits with eight of 32.
 __device__ __forceinline__ float dot8(const uint4 a, const float* b, float sum) {
     sum = fmaf(low(a.x), b[0], sum);
     sum = fmaf(high(a.x), b[1], sum);

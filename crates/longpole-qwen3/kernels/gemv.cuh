@@ -18,14 +18,7 @@
 __device__ __forceinline__ void load_part(const float* x, unsigned int at, unsigned int chunks, float* to) {
     if (at < chunks) {
         const float4 a = load_now((const float4*)(x + at * 8)), b = load_now((const float4*)(x + at * 8 + 4));
-        to[0] = a.x;
-        to[1] = a.y;
-        to[2] = a.z;
-        to[3] = a.w;
-        to[4] = b.x;
-        to[5] = b.y;
-        to[6] = b.z;
-        to[7] = b.w;
+        spread8(a, b, to);
     } else {
 #pragma unroll
         for (int i = 0; i < 8; ++i) {

@@ -45,7 +45,6 @@ pub struct Engine {
     layout: Layout,
     arena: Buffer,
     executor: Executor,
-    sms: u32,
     graphs: HashMap<(Variant, usize), Graph>,
     /// Positions in the cache, which the device counts too.
     position: usize,
@@ -76,23 +75,10 @@ impl Engine {
             )));
         }
         let arena = driver.allocate(layout.bytes)?;
-        let sms = driver.device().sm_count.unwrap_or(1);
         let pinned = driver.pinned(RING)?;
         let marks = (0..RING).map(|_| driver.mark()).collect::<Result<_, _>>()?;
-        let mut engine = Self {
-            config,
-            layout,
-            arena,
-            executor,
-            sms,
-            graphs: HashMap::new(),
-            position: 0,
-            pinned,
-            marks,
-            overlap: true,
-            asked: 0,
-            taken: 0,
-        };
+        let mut engine =
+            Self { config, layout, arena, executor, graphs: HashMap::new(), position: 0, pinned, marks, overlap: true, asked: 0, taken: 0 };
         let (cosines, sines) = rope::tables(engine.config.rope_theta, capacity);
         let bytes = |values: &[f32]| values.iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<u8>>();
         engine.write(driver, Part::Cosines, &bytes(&cosines))?;
@@ -134,7 +120,7 @@ impl Engine {
             .iter()
             .map(|tensor| {
                 let at = self.arena.address() + (self.layout.weight(tensor.place).offset + 2 * tensor.offset) as u64;
-                ops::random(at, tensor.count(), Spread::of_weight(&tensor.name), self.sms)
+                ops::random(at, tensor.count(), Spread::of_weight(&tensor.name), self.executor.machine().sms)
             })
             .collect();
         // SAFETY: every tensor lies in its place, which lies in the arena.
@@ -150,7 +136,7 @@ impl Engine {
             let number =
                 from.read(&tensor.name, &tensor.shape, &mut |at, bytes| Ok(driver.write_part(&self.arena, offset + 2 * at, bytes)?))?;
             if number == Halves::Bf16 {
-                conversions.push(ops::convert(self.arena.address() + offset as u64, tensor.count(), self.sms));
+                conversions.push(ops::convert(self.arena.address() + offset as u64, tensor.count(), self.executor.machine().sms));
             }
         }
         // SAFETY: every tensor lies in its place, which lies in the arena.

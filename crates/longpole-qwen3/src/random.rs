@@ -60,36 +60,17 @@ pub fn rounded(value: f32) -> f32 {
     f32::from_bits(bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) & 0xFFFF_0000)
 }
 
+/// The largest number of half precision.
+const MOST: f32 = 65_504.0;
+
 /// The nearest number of half precision, ties to even, as its bits. What exceeds the largest is cut to it, as kernels do; NaN stays that.
 pub fn f16_of(value: f32) -> u16 {
-    let bits = value.to_bits();
-    let sign = (bits >> 16) as u16 & 0x8000;
-    let size = f32::from_bits(bits & 0x7FFF_FFFF);
-    if size.is_nan() {
-        return sign | 0x7E00;
-    }
-    if size >= 65_504.0 {
-        return sign | 0x7BFF;
-    }
-    if size < 1.0 / 16_384.0 {
-        // Below the smallest normal number all are multiples of 2 to the -24.
-        return sign | (size * 16_777_216.0).round_ties_even() as u16;
-    }
-    // Thirteen bits of the mantissa go; a carry moves into the exponent, as it should.
-    let kept = (bits & 0x7FFF_FFFF) + 0xFFF + (bits >> 13 & 1);
-    sign | ((kept >> 13) - (112 << 10)) as u16
+    half::f16::from_f32(value.clamp(-MOST, MOST)).to_bits()
 }
 
 /// The number that these bits of half precision are.
 pub fn f32_of_f16(bits: u16) -> f32 {
-    let sign = if bits >> 15 == 0 { 1.0 } else { -1.0 };
-    let (exponent, mantissa) = (i32::from(bits >> 10 & 31), f32::from(bits & 1023));
-    sign * match exponent {
-        0 => mantissa * (1.0 / 16_777_216.0),
-        31 if mantissa == 0.0 => f32::INFINITY,
-        31 => f32::NAN,
-        _ => (1.0 + mantissa / 1024.0) * 2f32.powi(exponent - 15),
-    }
+    half::f16::from_bits(bits).to_f32()
 }
 
 /// Rounded to half precision.

@@ -116,11 +116,11 @@ fn bytes_of(input: &Input) -> usize {
     }
 }
 
-fn made(driver: &mut Cuda, executor: &Executor, input: &Input, sms: u32) -> Result<Buffer, Error> {
+fn made(driver: &mut Cuda, executor: &Executor, input: &Input) -> Result<Buffer, Error> {
     let buffer = driver.allocate(bytes_of(input))?;
     match input {
         Input::Numbers(spread, count) => {
-            let step = ops::random(buffer.address(), *count, *spread, sms);
+            let step = ops::random(buffer.address(), *count, *spread, executor.machine().sms);
             // SAFETY: the buffer holds so many numbers, and lives until they have been waited for.
             unsafe { executor.execute(driver, &[step])? };
         }
@@ -151,7 +151,6 @@ impl Body<Cuda> for CaseBody {
 
     fn prepare(&mut self, driver: &mut Cuda, sets: u32) -> Result<(), Error> {
         let mut executor = Executor::new(driver)?;
-        let sms = driver.device().sm_count.unwrap_or(1);
         self.sets.clear();
         for _ in 0..sets.max(1) {
             let mut inputs = Vec::new();
@@ -160,7 +159,7 @@ impl Body<Cuda> for CaseBody {
                 let first = self.sets.first().and_then(|set: &Set| set.inputs.get(at)).filter(|_| just_written);
                 inputs.push(match first {
                     Some(buffer) => buffer.clone(),
-                    None => Rc::new(made(driver, &executor, input, sms)?),
+                    None => Rc::new(made(driver, &executor, input)?),
                 });
             }
             let out = driver.allocate(self.case.outputs * if self.case.wide { 4 } else { 2 })?;
