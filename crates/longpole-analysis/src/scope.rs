@@ -83,7 +83,7 @@ impl fmt::Display for ScopeError {
             }
             Self::NoSuchNumber(step, found) => write!(
                 f,
-                "there is no step {step}: {} found, counted from 0 (`longpole steps` shows them)",
+                "there is no step {step}: {} found, counted from 0 (`longpole steps --json` lists them)",
                 if *found == 1 { "1 was".to_owned() } else { format!("{found} were") }
             ),
             Self::NoSuchStepMarker(step, steps) => {

@@ -85,5 +85,5 @@ fn a_step_of_a_rank_is_a_decode_step_and_no_collective() {
     let steps: Ns = (1..=3).map(|step| total(ScopeSpec { step: Some(step), ..ScopeSpec::default() })).sum();
     assert_eq!(steps, total(ScopeSpec { range: Some("decode_step".to_owned()), ..ScopeSpec::default() }));
     let beyond = Scope::resolve(&index, &ScopeSpec { step: Some(4), ..ScopeSpec::default() }).unwrap_err();
-    assert_eq!(beyond.to_string(), "there is no step 4: 4 were found, counted from 0 (`longpole steps` shows them)");
+    assert_eq!(beyond.to_string(), "there is no step 4: 4 were found, counted from 0 (`longpole steps --json` lists them)");
 }
